@@ -3,7 +3,6 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -102,12 +101,7 @@ func (o Options) config() (c config, err error) {
 	if o.Config == "" {
 		return c, nil
 	}
-	f, err := peek.Open(o.Config)
-	if err != nil {
-		return c, fmt.Errorf("read %s: %w", o.Config, err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, configMost))
-	err = errors.Join(err, f.Close())
+	text, err := peek.Regular(o.Config, configMost)
 	if err == nil {
 		err = yaml.Unmarshal(text, &c)
 	}

@@ -170,13 +170,8 @@ func (s *session) PostUpdateContainer(context.Context, *api.PodSandbox, *api.Con
 	return nil
 }
 
-// RemovePodSandbox is called when a pod is gone.
-func (s *session) RemovePodSandbox(_ context.Context, pod *api.PodSandbox) error {
-	s.options.Ended("pod", listedPod(pod).Name)
-	return nil
-}
-
-// RemoveContainer is called when a container is gone.
+// RemoveContainer is called when a container is gone. That of a pod the tree of groups tells: another pod can have its name
+// by the time that kubelet removes it.
 func (s *session) RemoveContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) error {
 	s.options.Ended("containerd", listedContainer(listedPod(pod), container).Name)
 	return nil

@@ -45,7 +45,7 @@ func TestTheRuntimeRestarts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if !w.told("pod", "containerd") || fmt.Sprint(w.ended) != "[containerd:k8s.io/"+webID+" pod:prod/web-0]" {
+	if !w.told("pod", "containerd") || fmt.Sprint(w.ended) != "[containerd:k8s.io/"+webID+"]" {
 		t.Errorf("%v, %v", w.changed, w.ended)
 	}
 }

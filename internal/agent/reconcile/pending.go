@@ -119,7 +119,7 @@ func (l *Loop) awaitEvents(ctx context.Context, s *source) {
 // events asked for it. is is false where nothing is: all that they told of are rules as they are to be.
 func (l *Loop) pending(ctx context.Context, s *source, compare bool) (names []string, told, is bool) {
 	l.mu.Lock()
-	all, wrote := s.all || !s.told && compare, s.wrote
+	all, wrote := s.all || compare, s.wrote
 	told = s.told
 	for name := range s.names {
 		names = append(names, name)
@@ -130,14 +130,11 @@ func (l *Loop) pending(ctx context.Context, s *source, compare bool) (names []st
 	if all {
 		return nil, told, true
 	}
-	if !told {
-		names, whole := l.Core.due(s.kind, time.Now())
-		some := len(names) > 0
-		if whole || !s.Alone() {
-			names = nil
-		}
-		return names, false, some
+	due, whole := l.Core.due(s.kind, time.Now()) // what is told of, however often, does not put them off
+	if len(due) > 0 && (whole || !s.Alone()) {
+		return nil, told, true
 	}
+	names = append(names, due...)
 	for group, name := range wrote {
 		if !l.has(ctx, s, group) {
 			names = append(names, name)

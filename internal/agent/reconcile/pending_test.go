@@ -159,6 +159,29 @@ func TestTheFirstLookIsTheOnlyOne(t *testing.T) {
 	}
 }
 
+// What is told of, however often, puts off neither what is to be tried again nor the comparison of everything.
+func TestEventsPutOffNothing(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s, fail := of("docker"), true
+		s.inForce(t)
+		l.sources["docker"].Source = failing{s, &fail}
+		s.set(func() { s.now["new"] = 0 })
+		s.changed("new")
+		synctest.Wait()
+		fail = false
+		before := s.wholes
+		for began := time.Now(); time.Since(began) < ResyncTime+time.Second; time.Sleep(gatherTime / 5) {
+			l.Soon("docker", "web")
+			if time.Since(began) > 2*time.Second {
+				s.inForce(t)
+			}
+		}
+		if s.looked(); s.wholes != before+1 {
+			t.Errorf("everything was compared %d times", s.wholes-before)
+		}
+	}, newStandIn("docker", "web"))
+}
+
 // What is tried again is looked at alone, and not beside thousands of others.
 func TestARetryLooksAtItsTarget(t *testing.T) {
 	for kind, whole := range map[string]bool{"docker": false, "pod": true} {

@@ -152,7 +152,7 @@ func (b *Births) Forget(kind, id string) {
 // hand has a birth put on record, and its targets told of it after that: who looks at them then finds the record.
 func (b *Births) hand(its *planned.Birth, one birth) {
 	if its == nil {
-		b.tell(one, one.path == "") // the rules of others are in force
+		b.tell(one)
 		return
 	}
 	select {
@@ -162,7 +162,7 @@ func (b *Births) hand(its *planned.Birth, one birth) {
 	}
 	b.news(its.Leave())
 	b.setLeft(true)
-	b.tell(one, true)
+	b.tell(one)
 }
 
 // setLeft notes whether there are births that nobody has put on record, and returns what was noted before.
@@ -179,15 +179,14 @@ func (b *Births) isLeft() bool {
 	return b.left
 }
 
-// tell tells of the targets of a birth. inForce says that it has its rules.
-func (b *Births) tell(one birth, inForce bool) {
+// tell tells of the targets of a birth. Those whose container runtime has asked, or is going to ask, wait for no look: it
+// does not let their programs run before their limits hold.
+func (b *Births) tell(one birth) {
 	b.setNew(one.path, -1)
 	for _, n := range one.names {
-		switch {
-		case !inForce && b.Options.isAsked(n): // the runtime tells
-		case inForce && b.Soon != nil:
+		if b.Soon != nil && (one.path == "" || b.Options.isAsked(n)) {
 			b.Soon(n.kind, n.name)
-		default:
+		} else {
 			b.Changed(n.kind, n.name)
 		}
 	}
@@ -210,7 +209,7 @@ func (b *Births) record(ctx context.Context) {
 			} else {
 				b.sweepLeft()
 			}
-			b.tell(one.of, true)
+			b.tell(one.of)
 		}
 		if again = nil; b.isLeft() {
 			again = time.After(b.retry)

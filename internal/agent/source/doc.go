@@ -29,8 +29,8 @@ type Options struct {
 	Live planned.Live
 	// Gate is closed while a container waits for its start, and looks wait then; nil: there is none.
 	Gate *haste.Gate
-	// Asked reports whether a container runtime asks weird before it starts the containers of pods: it tells of new ones, and
-	// of the end of old ones, so that the tree need not. nil: none does.
+	// Asked reports whether a container runtime asks weird before it starts the containers of pods: a new one is in no hurry to
+	// be looked at then. nil: none does.
 	Asked func() bool
 	// Births is told of containers that were made; nil: nobody is.
 	Births *Births

@@ -111,11 +111,15 @@ func TestTheTreeNamesPods(t *testing.T) {
 	}
 	var mu sync.Mutex
 	told := map[string]int{}
-	tr := &Tree{Options: Options{Ended: func(string, string) {}}, Changed: func(kind, name string) {
-		mu.Lock()
-		defer mu.Unlock()
-		told[kind+":"+name]++
-	}}
+	tells := func(how string) func(kind, name string) {
+		return func(kind, name string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told[how+kind+":"+name]++
+		}
+	}
+	var ended []string
+	tr := &Tree{Options: Options{Ended: func(kind, name string) { ended = append(ended, kind+":"+name) }}, Changed: tells(""), Soon: tells("soon ")}
 	defer tr.endLater()
 	born := []tree.Event{{Kind: tree.Born, Path: "/kubepods/pod" + uid}}
 	tr.tell(io, born, false)
@@ -133,15 +137,19 @@ func TestTheTreeNamesPods(t *testing.T) {
 			t.Fatal("it is not named again")
 		}
 	}
-	// While a runtime asks before each start, it tells of what is new; the tree, of a pod one of whose containers has ended.
+	// While a runtime asks before each start, what is new is in no hurry. The end of a container is not that of its pod.
 	tr.Options.Asked = func() bool { return true }
-	var soon []string
-	tr.Soon = func(kind, name string) { soon = append(soon, kind+":"+name) }
 	container := "/kubepods/pod" + uid + "/" + webID
 	before := count("pod:" + uid)
 	tr.tell(io, []tree.Event{born[0], {Kind: tree.Born, Path: container}, {Kind: tree.Ended, Path: container}, {Kind: tree.Born, Path: "/mine"}}, false)
-	if count("pod:"+uid) != before || count("containerd:"+webID) != 0 || count("containerd:") != 1 || fmt.Sprint(soon) != "[pod:"+uid+"]" {
-		t.Errorf("%v, soon %v", told, soon)
+	if count("pod:"+uid) != before || count("containerd:"+webID) != 0 || count("containerd:") != 1 || count("soon pod:"+uid) != 3 || count("soon containerd:"+webID) != 2 {
+		t.Errorf("%v", told)
+	}
+	if fmt.Sprint(ended) != "[containerd:"+webID+"]" {
+		t.Errorf("ended %v", ended)
+	}
+	if tr.tell(io, []tree.Event{{Kind: tree.Ended, Path: born[0].Path}}, false); len(ended) != 2 {
+		t.Errorf("ended %v", ended)
 	}
 	tr.Options.Asked = nil
 	for i := range 2 * laterMost {

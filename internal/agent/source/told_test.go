@@ -40,23 +40,30 @@ func TestBirthsAreTold(t *testing.T) {
 	if err := one.Record(); err != nil {
 		t.Fatal(err)
 	}
-	b.tell(one.of, true)
+	b.tell(one.of)
 	if one := <-told; one != "docker:"+webID[:12] {
 		t.Error(one)
 	}
 	if tr.tell(io, []tree.Event{rule}, false); written != 1 || direct != 0 || len(b.new) != 0 {
 		t.Errorf("%d and %d told of written rules; %v", written, direct, b.new)
 	}
-	// A container that has its rules is in no hurry, nor is one of a pod whose runtime tells.
+	// A container whose rules the runtime has waited for is in no hurry, nor is one for which it is going to ask.
 	var soon []string
 	b.Soon = func(kind, name string) { soon = append(soon, kind+":"+name) }
 	b.Options.Asked = func() bool { return true }
 	all := []named{{"pod", "u1"}, {"containerd", "c1"}, {"unit", "a.scope"}}
-	if b.tell(birth{names: all}, false); len(told) != 1 || len(soon) != 0 {
+	if b.tell(birth{"/x", all}); len(told) != 1 || len(soon) != 2 {
 		t.Errorf("%d told, soon %v", len(told), soon)
 	}
 	<-told
-	if b.tell(birth{names: all}, true); len(told) != 0 || len(soon) != len(all) {
+	b.Options.Asked = nil
+	if b.tell(birth{"/x", all}); len(told) != 3 || len(soon) != 2 {
+		t.Errorf("%d told, soon %v", len(told), soon)
+	}
+	for range all {
+		<-told
+	}
+	if b.tell(birth{names: all}); len(told) != 0 || len(soon) != 5 {
 		t.Errorf("%d told, soon %v", len(told), soon)
 	}
 	if tr.tell(io, []tree.Event{{Kind: tree.Born, Path: "user.slice/user-1000.slice/user@1000.service/x"}}, false); direct != 1 {

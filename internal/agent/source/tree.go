@@ -228,22 +228,22 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 		for _, n := range names {
 			// A user may make and remove a group with a container's id in its name. Whether the container
 			// has ended, its engine says.
-			if e.Kind == tree.Ended && n.kind != "docker" && n.kind != "podman" {
+			if e.Kind == tree.Ended && n.kind != "docker" && n.kind != "podman" && !isPartOf(g, n) {
 				t.Options.Ended(n.kind, n.name)
 			}
 			asked := t.Options.isAsked(n)
 			switch {
-			case tells, asked && (e.Kind == tree.Born || e.Kind == tree.Ended && n.kind == "containerd"): // the runtime tells
+			case tells:
 			case e.Kind == tree.Written && t.Births != nil && t.Births.WillTell(g.Path()):
 			case e.Kind == tree.Written && t.Written != nil:
 				t.Written(n.kind, n.name, g.Path())
-			case e.Kind == tree.Ended: // another group of the target may go on
+			case e.Kind == tree.Ended, asked: // another group of a target that ends may go on
 				t.soon(n)
 			default:
 				t.Changed(n.kind, n.name)
 			}
-			if e.Kind == tree.Born && !asked && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {
-				t.tellLater(n)
+			if e.Kind == tree.Born && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {
+				t.tellLater(n, asked)
 			}
 		}
 	}
@@ -270,8 +270,15 @@ func isServed(g cgroupfs.Group, names []named) bool {
 	return is || slices.ContainsFunc(names, func(n named) bool { return n.kind == "unit" })
 }
 
-// tellLater tells of a target again, or of a kind, once for all births until then.
-func (t *Tree) tellLater(of named) {
+// isPartOf reports whether a group is a container's, and its target the pod that this one is in.
+func isPartOf(g cgroupfs.Group, of named) bool {
+	uid, is := targets.PodOf(g.Path())
+	return of.kind == "pod" && of.name != "" && (!is || uid != of.name)
+}
+
+// tellLater tells of a target again, or of a kind, once for all births until then. Where a runtime asks before each start,
+// one look is enough: another runtime may have made the target, or it is what holds a pod, of which none asks.
+func (t *Tree) tellLater(of named, asked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.later == nil {
@@ -280,14 +287,18 @@ func (t *Tree) tellLater(of named) {
 	if len(t.later) >= laterMost {
 		of.name = ""
 	}
-	for _, after := range lookLater {
+	all, tell := lookLater, t.Changed
+	if asked {
+		all, tell = lookLater[len(lookLater)-1:], func(string, string) { t.soon(of) }
+	}
+	for _, after := range all {
 		look := laterLook{of, after}
 		if t.later[look] == nil {
 			t.later[look] = time.AfterFunc(after, func() {
 				t.mu.Lock()
 				delete(t.later, look)
 				t.mu.Unlock()
-				t.soon(of)
+				tell(of.kind, of.name)
 			})
 		}
 	}

@@ -39,6 +39,9 @@ func Collect(ctx context.Context, percent int) {
 // change has all threads wait.
 func percentOf(live uint64, now, percent int) int {
 	next := int(min(max(100*growthLeast/max(live, 1), uint64(percent)), percentMost))
+	if next == percent {
+		return next
+	}
 	if 2*now <= 3*next && 2*next <= 3*now {
 		return now
 	}

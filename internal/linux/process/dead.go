@@ -1,6 +1,8 @@
 package process
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,15 +13,19 @@ import (
 const childrenMost = 64
 
 // dead are the children of a process that have ended, and for which it has not waited yet. A kernel without
-// CONFIG_PROC_CHILDREN lists none (proc_pid_children(5)).
+// CONFIG_PROC_CHILDREN lists none (proc_pid_children(5)). Of a process with many threads the first ones are asked.
 func dead(pid int) (ended []int) {
-	lists, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/*/children"))
+	tasks := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	threads, err := os.ReadDir(tasks)
 	if err != nil {
 		return nil
 	}
 	asked := 0
-	for _, list := range lists {
-		text, err := os.ReadFile(list)
+	for _, thread := range threads[:min(len(threads), threadsMost)] {
+		text, err := os.ReadFile(filepath.Join(tasks, thread.Name(), "children"))
+		if errors.Is(err, fs.ErrNotExist) && thread.Name() == strconv.Itoa(pid) { // the first one is there as long as the process is
+			return nil
+		}
 		if err != nil { // a thread that has ended
 			continue
 		}
@@ -31,7 +37,11 @@ func dead(pid int) (ended []int) {
 			if err != nil {
 				continue
 			}
-			if stat, err := ReadStat(number); err == nil && stat.Ended {
+			// With its first thread alone it has not: see SignalsOf.
+			if stat, err := ReadStat(number); err != nil || !stat.Ended {
+				continue
+			}
+			if all, err := SignalsOf(number); err == nil && all.Ended {
 				ended = append(ended, number)
 			}
 		}

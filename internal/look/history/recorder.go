@@ -48,7 +48,8 @@ type Recorder struct {
 	writers []*writer // none: the files were lost, and Add opens them anew
 	means   []*mean   // of the writers but the first
 	unlock  func()
-	synced  time.Time
+	synced  time.Time // or when files that were lost could not be opened anew
+	lost    error     // why they could not; nil: they were not lost, or not tried yet
 	last    time.Time
 	beside  mean    // what others have read since the last snapshot that was kept
 	points  []point // room for the next ones
@@ -126,8 +127,12 @@ func (r *Recorder) Add(s *watch.Snapshot) error {
 		return nil
 	}
 	if len(r.writers) == 0 {
-		if err := r.open(); err != nil {
-			return err
+		if wait := s.At.Sub(r.synced); 0 <= wait && wait < syncEvery && r.lost != nil {
+			return r.lost // to ask for room each second would take it from others
+		}
+		r.synced = s.At
+		if r.lost = r.open(); r.lost != nil {
+			return r.lost
 		}
 	}
 	r.points = pointsOf(s, r.points)
