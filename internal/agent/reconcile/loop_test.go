@@ -30,6 +30,7 @@ type standIn struct {
 	beside  error         // what Look says beside its targets
 	stuck   chan bool     // not nil: Put waits for it, and for nothing else
 	late    time.Duration // until its events come
+	slow    time.Duration // a look takes so long
 	reads   int           // of rules
 	puts    []time.Time
 	looks   int
@@ -66,7 +67,9 @@ func (s *standIn) Look(ctx context.Context, names []string) ([]Target, error) {
 	if names == nil {
 		s.wholes++
 	}
+	slow := s.slow
 	s.mu.Unlock()
+	time.Sleep(slow)
 	if err := s.wait(ctx); err != nil {
 		return nil, err
 	}
