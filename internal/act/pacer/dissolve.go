@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
-	"github.com/weir-io/weir/internal/linux/process"
 )
 
 // dissolve moves the processes of a cell to the group above, and removes the cell. Groups that
@@ -90,17 +89,10 @@ func empty(own cgroupfs.Group, threads bool) (moved bool, err error) {
 	return moved, err
 }
 
-// threadsIn reports whether all threads of a process are in a v1 group. Those that have ended are in none; the
-// first one can be such a thread while others go on.
+// threadsIn reports whether all threads of a process are in a v1 group.
 func threadsIn(g cgroupfs.Group, pid int) bool {
 	in, err := g.Threads()
-	return err == nil && !slices.ContainsFunc(threadsOf(pid), func(tid int) bool {
-		if slices.Contains(in, tid) {
-			return false
-		}
-		stat, err := process.ReadStat(tid)
-		return err == nil && !stat.Ended
-	})
+	return err == nil && !slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return !slices.Contains(in, tid) })
 }
 
 // threadsAny reports whether any thread is.

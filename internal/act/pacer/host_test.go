@@ -41,9 +41,6 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if os.Getenv(leaderless) != "" {
-		endFirstThread()
-	}
 	os.Exit(m.Run())
 }
 

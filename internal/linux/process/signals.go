@@ -16,7 +16,7 @@ type Signals struct {
 	Ending  uint64 // of these, those that end the process
 	Asking  uint64 // of these, those that have it end itself or others, and that it catches or waits for
 	Child   uint64 // SIGCHLD, if it catches or waits for that: see Ends
-	Ended   bool   // it has, with all of its threads
+	Ended   bool   // it has, or is ending
 	Parent  int    // takes note of its end
 }
 
@@ -43,9 +43,6 @@ func (s Signals) Ends() Signals {
 const threadsMost = 64
 
 // SignalsOf reads which signals wait for a process.
-//
-// The state of a process is that of its first thread. This one can end before the others, and then shows as
-// a zombie until they have ended too. (When a process is killed, its threads end in any order.)
 func SignalsOf(pid int) (Signals, error) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	all, threads, err := signalsIn(filepath.Join(dir, "status"))
@@ -56,12 +53,9 @@ func SignalsOf(pid int) (Signals, error) {
 	if err != nil {
 		return all, err
 	}
-	if all.Ended { // it takes none of its signals any more
-		all = Signals{Parent: all.Parent}
-	}
 	for _, entry := range entries[:min(len(entries), threadsMost)] {
 		one, _, err := signalsIn(filepath.Join(dir, "task", entry.Name(), "status"))
-		if err == nil && !one.Ended {
+		if err == nil { // else it has ended
 			all.Waiting |= one.Waiting
 			all.Ending |= one.Ending
 			all.Asking |= one.Asking

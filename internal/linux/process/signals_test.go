@@ -5,9 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,74 +38,6 @@ func TestSignalsOf(t *testing.T) {
 	got, err := SignalsOf(cmd.Process.Pid)
 	if want := (Signals{Waiting: 1<<(unix.SIGUSR1-1) | 1<<(unix.SIGTERM-1), Ending: 1 << (unix.SIGTERM - 1), Parent: os.Getpid()}); err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
-	}
-}
-
-// leaderless has this test's program end its first thread, and go on with the others.
-const leaderless = "WEIR_TEST_LEADERLESS"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(leaderless) == "" {
-		os.Exit(m.Run())
-	}
-	_, _, _ = unix.Syscall(unix.SYS_EXIT, 0, 0, 0) // of this thread alone
-}
-
-// init has main run on the first thread.
-func init() {
-	if os.Getenv(leaderless) != "" {
-		runtime.LockOSThread()
-	}
-}
-
-// A process whose first thread has ended, and no other, has not ended: the others take its signals.
-func TestSignalsWithoutTheFirstThread(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), leaderless+"=1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	}()
-	pid := cmd.Process.Pid
-	status := fmt.Sprintf("/proc/%d/status", pid)
-	await(t, "its first thread has ended", func() bool {
-		first, threads, err := signalsIn(status)
-		return err == nil && first.Ended && threads > 1
-	})
-	send := func(s unix.Signal) {
-		if err := unix.Kill(pid, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	send(unix.SIGSTOP)
-	await(t, "the others have stopped", func() bool {
-		states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		return err == nil && !slices.ContainsFunc(states, func(file string) bool {
-			text, err := os.ReadFile(file)
-			return err == nil && !strings.Contains(string(text), ") T ") && !strings.Contains(string(text), ") Z ")
-		})
-	})
-	send(unix.SIGTERM)
-	got, err := SignalsOf(pid)
-	if want := (Signals{Waiting: bit(unix.SIGTERM), Asking: bit(unix.SIGTERM), Parent: os.Getpid()}); err != nil || got != want {
-		t.Errorf("got %+v, %v; want %+v", got, err, want) // Go catches SIGTERM
-	}
-	send(unix.SIGKILL)
-	await(t, "it has ended", func() bool {
-		got, err := SignalsOf(pid)
-		return err == nil && got.Ended
-	})
-}
-
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("%s: it has not come to that", what)
-		}
 	}
 }
 

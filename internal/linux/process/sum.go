@@ -84,12 +84,10 @@ type Source struct {
 	Open func(pid int) (Counter, error)
 	// Last is what a process has done that has ended, as far as it is known; nil: it never is.
 	Last func(pid int) (done IO, known bool)
-	// Dead are the children of a process that have ended, and for which it has not waited yet; nil: nobody can tell.
-	Dead func(pid int) []int
 }
 
 // Proc is /proc.
-var Proc = Source{Now: Now, Stat: ReadStat, Open: Open, Dead: dead}
+var Proc = Source{Now: Now, Stat: ReadStat, Open: Open}
 
 // Joined says that others were put among the processes since the last look. Whom the next look sees first,
 // and is no child of one of them, has come from elsewhere, however young it is.
@@ -244,55 +242,29 @@ func (s *Sum) adopt(from Source) {
 
 // open begins to count a process; nil if it cannot be read.
 func (l *look) open(pid int) *counted {
-	c, began := l.begin(pid)
-	if c == nil {
+	s, from := l.Sum, l.from
+	stat, err := from.Stat(pid)
+	if err != nil {
 		return nil
 	}
-	s := l.Sum
-	if !s.looked || began < s.at || (s.joined || began < s.seen) && s.live[c.parent] == nil && l.gone[c.parent] == nil {
-		c.first = c.last // it has joined them, and brought this along
-		l.bury(pid)
-	}
-	return c
-}
-
-// begin opens a process, and tells when it has begun. It is nil if it cannot be read.
-func (l *look) begin(pid int) (c *counted, began uint64) {
-	stat, err := l.from.Stat(pid)
+	counter, err := from.Open(pid)
 	if err != nil {
-		return nil, 0
-	}
-	counter, err := l.from.Open(pid)
-	if err != nil {
-		return nil, 0
+		return nil
 	}
 	io, err := counter.IO()
 	if err != nil {
 		_ = counter.Close()
-		return nil, 0
+		return nil
 	}
-	if len(l.live) >= openMost {
+	if len(s.live) >= openMost {
 		_ = counter.Close()
-		counter = brief{pid, stat.Started, l.from}
+		counter = brief{pid, stat.Started, from}
 	}
-	return &counted{parent: stat.Parent, counter: counter, last: io}, stat.Started
-}
-
-// bury takes in the dead children of a process that has joined the others. What they did is its own once it has
-// waited for them, and it has brought that along too.
-func (l *look) bury(pid int) {
-	if l.from.Dead == nil {
-		return
+	c := &counted{parent: stat.Parent, counter: counter, last: io}
+	if !s.looked || stat.Started < s.at || (s.joined || stat.Started < s.seen) && s.live[stat.Parent] == nil && l.gone[stat.Parent] == nil {
+		c.first = io // it has joined them, and brought this along
 	}
-	for _, child := range l.from.Dead(pid) {
-		if l.live[child] != nil {
-			continue
-		}
-		if c, _ := l.begin(child); c != nil {
-			c.first, c.round = c.last, l.round
-			l.live[child] = c
-		}
-	}
+	return c
 }
 
 // hand gives what has ended to the parents that are there: they have all of it now, also
