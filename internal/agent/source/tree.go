@@ -238,7 +238,7 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			case e.Kind == tree.Written && t.Written != nil:
 				t.Written(n.kind, n.name, g.Path())
 			case e.Kind == tree.Ended, asked: // another group of a target that ends may go on
-				t.soon(n)
+				t.soon(n.kind, n.name)
 			default:
 				t.Changed(n.kind, n.name)
 			}
@@ -250,12 +250,12 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 }
 
 // soon tells of a target that no limit waits for.
-func (t *Tree) soon(of named) {
+func (t *Tree) soon(kind, name string) {
 	if t.Soon == nil {
-		t.Changed(of.kind, of.name)
+		t.Changed(kind, name)
 		return
 	}
-	t.Soon(of.kind, of.name)
+	t.Soon(kind, name)
 }
 
 // serves reports whether newborn groups of a hierarchy get their rules from Births.
@@ -289,7 +289,7 @@ func (t *Tree) tellLater(of named, asked bool) {
 	}
 	all, tell := lookLater, t.Changed
 	if asked {
-		all, tell = lookLater[len(lookLater)-1:], func(string, string) { t.soon(of) }
+		all, tell = lookLater[len(lookLater)-1:], t.soon
 	}
 	for _, after := range all {
 		look := laterLook{of, after}
