@@ -7,7 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/targets"
 )
 
-// The targets of a group are told of its birth after it has its rules, and these are on record; of an end at once. Nothing
+// The targets of a group are told of its birth after it has its rules, and these are on record; of an end soon. Nothing
 // waits for that.
 func TestBirthsAreTold(t *testing.T) {
 	b, k, kernel, told := newBirths(t, config)

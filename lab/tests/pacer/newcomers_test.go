@@ -157,7 +157,7 @@ func joined(t *testing.T, e environ.Environ) (owned, *lab.TestDisk) {
 		}
 		return len(text) == 0
 	})
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) // what it wrote last is counted by then
 	lab.Await(t, 20*time.Second, "its debt to be paid", func() bool {
 		seen, err := pacer.Client{State: state.At("/")}.Seen(o.paced().Limited)
 		if err != nil {
