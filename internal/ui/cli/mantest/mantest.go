@@ -88,6 +88,12 @@ func pagesOf(t *testing.T, dir fs.FS, program string) []string {
 // are the same.
 var date = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "1") "[^"]*"`)
 
+// cobra prints what a flag is without being given. Of a flag that has nothing then, the page has the name of its value.
+var (
+	off   = regexp.MustCompile(`\[=false\]`)
+	empty = regexp.MustCompile(`\\fP=(?:"")?(\n\t[^\n]*?\\fB([^\\]+)\\fR)`)
+)
+
 func write(t *testing.T, root *cobra.Command, dir string) {
 	t.Helper()
 	root.DisableAutoGenTag = true
@@ -100,7 +106,9 @@ func write(t *testing.T, root *cobra.Command, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, date.ReplaceAll(text, []byte(`$1 ""`)), 0o644); err != nil {
+		text = date.ReplaceAll(text, []byte(`$1 ""`))
+		text = empty.ReplaceAll(off.ReplaceAll(text, nil), []byte(`\fP=\fI$2\fP$1`))
+		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
