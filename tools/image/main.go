@@ -22,7 +22,7 @@ import (
 
 func main() {
 	version := flag.String("version", "", "weir's `VERSION`")
-	name := flag.String("name", "weir", "the image's `NAME`, without a tag")
+	name := flag.String("name", oci.Repository, "the image's `NAME`, without a tag")
 	arch := flag.String("arch", runtime.GOARCH, "the `ARCHITECTURE` of the binaries")
 	from := flag.String("from", ".", "the `DIRECTORY` that weir and weird are in")
 	to := flag.String("to", "", "the `FILE` to write")

@@ -95,9 +95,9 @@ func (n *nri) deploy(t *testing.T) {
 	if !spec.HostPID || c.SecurityContext.Privileged || c.Name != "weird" {
 		t.Fatalf("%+v", spec)
 	}
-	run(t, "ctr", "-n", "k8s.io", "images", "import", "--no-unpack", imageOfWeir(t, c.Image))
-	name := "docker.io/library/" + c.Image
-	run(t, "ctr", "-n", "k8s.io", "images", "tag", "--force", c.Image, name)
+	_, version, _ := strings.Cut(c.Image, ":")
+	run(t, "ctr", "-n", "k8s.io", "images", "import", "--no-unpack", imageOfWeir(t, oci.Repository+":"+version))
+	name := "docker.io/library/" + c.Image // as kubelet asks for it
 	lab.Await(t, 20*time.Second, "the image", func() bool {
 		answer, err := grpc.Call(t.Context(), containerd.Socket, "/runtime.v1.ImageService/ListImages", nil)
 		return err == nil && bytes.Contains(answer, []byte(name))

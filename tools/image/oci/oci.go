@@ -22,7 +22,7 @@ import (
 
 // An Image has one layer.
 type Image struct {
-	// Name is what an import calls it, with its tag: weir:0.1.0.
+	// Name is what an import calls it, with its tag: docker.io/library/weir:0.1.0.
 	Name       string
 	Arch       string // as in GOARCH
 	Created    time.Time

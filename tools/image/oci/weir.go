@@ -2,6 +2,10 @@ package oci
 
 import "time"
 
+// Repository is what a node's containerd calls the image weir of a manifest: a name without a registry is Docker Hub's
+// (github.com/distribution/reference, ParseDockerRef). An import keeps the name that the file has.
+const Repository = "docker.io/library/weir"
+
 // Weir is the image of weir: its two static binaries. Its root file system has nothing else but the
 // license.
 //
