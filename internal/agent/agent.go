@@ -73,7 +73,7 @@ func New(o Options) (*Agent, error) {
 	gate := &haste.Gate{}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended, Gate: gate}
 	if o.Cluster != nil {
-		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Log: o.Log})
+		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Looked: a.hasLooked, Check: a.check, Log: o.Log})
 		of.Live = a.cluster
 	}
 	of.Asked = func() bool { return a.runtime != nil && a.runtime.Asks() }

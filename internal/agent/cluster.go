@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/reconcile"
@@ -23,7 +24,11 @@ type ClusterOptions struct {
 	Changed func(kind, name string)
 	// Pods are the pods of this node that have a plan or had one.
 	Pods func() []PodState
-	Log  *slog.Logger
+	// Looked reports whether all pods were looked at since the agent began; nil: they were.
+	Looked func() bool
+	// Check says what is wrong with annotations, by the plans in force; nil: what annotations.Parse says.
+	Check func(all map[string]string) error
+	Log   *slog.Logger
 }
 
 // A PodState says how a pod's limits are.
@@ -31,9 +36,33 @@ type PodState struct {
 	Name     string // NAMESPACE/NAME
 	Plan     string
 	Settling bool   // weir is about to change them
-	Finding  string // why they are not in force; empty: they are
+	Finding  string // why they, or some of them, are not in force; empty: they are
 	Held     bool   // they were measured to be held
 	NotHeld  string // why they are not held; empty: they are, or it is not told
+}
+
+// hasLooked reports whether each source has looked at its targets once.
+func (a *Agent) hasLooked() bool {
+	select {
+	case <-a.loop.Looked():
+		return true
+	default:
+		return false
+	}
+}
+
+// check says what is wrong with a pod's annotations.
+func (a *Agent) check(all map[string]string) error {
+	config, _ := a.plans.Now()
+	return planned.Manager{Config: config}.Check(all)
+}
+
+// startsMost is how long a pod may take from its first container's start until one has mounted each of its volumes.
+const startsMost = 30 * time.Second
+
+// isStarting reports whether what a target lacks may still come with its next container.
+func isStarting(t reconcile.Status) bool {
+	return t.State == reconcile.InForce && t.Finding != "" && time.Since(t.Since) < startsMost
 }
 
 // podStates are those of all pods that are known.
@@ -44,7 +73,7 @@ func (a *Agent) podStates() (all []PodState) {
 		if !is {
 			continue
 		}
-		s := PodState{Name: name, Plan: t.Plan, Settling: t.State == reconcile.Differs, Finding: t.Finding}
+		s := PodState{Name: name, Plan: t.Plan, Settling: t.State == reconcile.Differs || isStarting(t), Finding: t.Finding}
 		if h := a.measurer.of(t); t.State == reconcile.InForce {
 			s.Held = h.State == held.Held
 			if h.State == held.NotHeld {

@@ -162,7 +162,7 @@ func (c *Cluster) setPod(o object) {
 	}
 	m := o.Metadata
 	its := own(m.Annotations)
-	_, err := annotations.Parse(its)
+	err := c.check(its)
 	c.mu.Lock()
 	p := c.pods[m.UID]
 	if p == nil {
@@ -190,6 +190,37 @@ func (c *Cluster) setPod(o object) {
 	c.mu.Unlock()
 	c.options.Changed("pod", m.UID)
 	c.options.Changed("containerd", "")
+}
+
+// check says what is wrong with a pod's annotations.
+func (c *Cluster) check(its map[string]string) error {
+	if c.options.Check != nil {
+		return c.options.Check(its)
+	}
+	_, err := annotations.Parse(its)
+	return err
+}
+
+// checkAgain has annotations count that were wrong and are right by now: the plans may have changed.
+func (c *Cluster) checkAgain() {
+	c.mu.Lock()
+	var right []string
+	for uid, p := range c.pods {
+		if p.wrong == nil {
+			continue
+		}
+		if p.wrong = c.check(p.raw); p.wrong == nil {
+			p.good = p.raw
+			right = append(right, uid)
+		}
+	}
+	c.mu.Unlock()
+	for _, uid := range right {
+		c.options.Changed("pod", uid)
+	}
+	if len(right) > 0 {
+		c.options.Changed("containerd", "")
+	}
 }
 
 func (c *Cluster) endPod(o object) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/annotations"
 )
 
 // most is far longer than anything here takes.
@@ -39,6 +41,8 @@ type fake struct {
 	watch       func(w http.ResponseWriter, r *http.Request)
 	refusedPath string // what may not be read
 	refuse      int    // the status of what is sent; 0: taken
+	looks       bool   // weird has not looked at all pods yet
+	forbidden   string // a plan that no pod may choose
 	changed     []string
 	states      []agent.PodState
 	log         strings.Builder
@@ -162,6 +166,17 @@ func (f *fake) Write(text []byte) (int, error) {
 // run has a Cluster follow it.
 func (f *fake) run() *Cluster { return f.runFor(watchTime) }
 
+// check allows each plan but one.
+func (f *fake) check(all map[string]string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if plan := all["weir.io/plan"]; plan != "" && plan == f.forbidden {
+		return errors.New("the plan " + plan + " is not allowed")
+	}
+	_, err := annotations.Parse(all)
+	return err
+}
+
 // runFor is run with watches that long.
 func (f *fake) runFor(patience time.Duration) *Cluster {
 	f.t.Helper()
@@ -176,8 +191,10 @@ func (f *fake) runFor(patience time.Duration) *Cluster {
 			defer f.mu.Unlock()
 			f.changed = append(f.changed, kind+":"+name)
 		},
-		Pods: func() []agent.PodState { f.mu.Lock(); defer f.mu.Unlock(); return f.states },
-		Log:  slog.New(slog.NewTextHandler(f, nil)),
+		Pods:   func() []agent.PodState { f.mu.Lock(); defer f.mu.Unlock(); return f.states },
+		Looked: func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.looks },
+		Check:  f.check,
+		Log:    slog.New(slog.NewTextHandler(f, nil)),
 	})
 	c.every, c.patience = 5*time.Millisecond, patience
 	ctx, stop := context.WithCancel(f.t.Context())

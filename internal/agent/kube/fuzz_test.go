@@ -46,7 +46,7 @@ func FuzzTake(f *testing.F) {
 		if len(c.Volumes("u", "")) > 1 {
 			t.Errorf("%v", c.Volumes("u", ""))
 		}
-		for _, n := range c.news(time.Now(), []what{byAnnotation, byEvent}) {
+		for _, n := range c.news(time.Now(), refusals{}) {
 			if len(n.text) > 5000 || strings.ContainsFunc(n.text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 				t.Errorf("%q", n.text)
 			}

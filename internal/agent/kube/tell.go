@@ -33,7 +33,7 @@ type news struct {
 
 // tell tells the API server what has changed, until the context ends.
 func (c *Cluster) tell(ctx context.Context) {
-	refused := map[what]time.Time{}
+	refused := refusals{}
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
@@ -42,21 +42,14 @@ func (c *Cluster) tell(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		var ways []what
-		for _, w := range []what{byAnnotation, byEvent} {
-			if time.Since(refused[w]) >= refusedTime {
-				ways = append(ways, w)
-			}
-		}
-		for _, n := range c.news(time.Now(), ways) {
+		c.checkAgain()
+		for _, n := range c.news(time.Now(), refused) {
 			for _, w := range n.by {
-				if time.Since(refused[w]) < refusedTime {
+				if refused.has(w, n.namespace, time.Now()) { // since a moment
 					continue
 				}
 				err := map[what]func(context.Context, news) error{byAnnotation: c.annotate, byEvent: c.event}[w](ctx, n)
-				if is(err, http.StatusForbidden, http.StatusUnauthorized) {
-					refused[w] = time.Now()
-				}
+				refused.note(w, n.namespace, err, time.Now())
 				gone := is(err, http.StatusNotFound, http.StatusConflict)
 				if err == nil || gone {
 					c.took(n, w)
@@ -80,8 +73,11 @@ func (c *Cluster) took(n news, w what) {
 }
 
 // news are the pods whose state is another one than what was told in some way, a few at once: those
-// that have waited longest.
-func (c *Cluster) news(now time.Time, ways []what) (all []news) {
+// that have waited longest. Until all pods were looked at, that nothing is known of one says nothing.
+func (c *Cluster) news(now time.Time, refused refusals) (all []news) {
+	if c.options.Looked != nil && !c.options.Looked() {
+		return nil
+	}
 	states := map[string]agent.PodState{}
 	for _, s := range c.options.Pods() {
 		states[s.Name] = s
@@ -93,8 +89,8 @@ func (c *Cluster) news(now time.Time, ways []what) (all []news) {
 		if n == nil || p.ends || now.Sub(p.when) < tellLeast {
 			continue
 		}
-		for _, w := range ways {
-			if p.told[w] != n.text {
+		for _, w := range []what{byAnnotation, byEvent} {
+			if p.told[w] != n.text && !refused.has(w, p.namespace, now) {
 				n.by = append(n.by, w)
 			}
 		}

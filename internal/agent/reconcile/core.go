@@ -54,6 +54,7 @@ type entry struct {
 	tries  int    // attempts in a row that failed
 	drifts []time.Time
 	doing  Why
+	lacks  string // Target.Lacks
 	told   string // the finding that News has told
 }
 
@@ -75,7 +76,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 		}
 		e = c.learn(now, t.Key)
 	}
-	e.Name, e.Plan, e.Group, e.id = t.Name, t.Plan, t.Group, t.ID
+	e.Name, e.Plan, e.Group, e.id, e.lacks = t.Name, t.Plan, t.Group, t.ID, t.Lacks
 	if t.Err == nil {
 		t.Err = c.claim(now, e, t)
 	}
@@ -88,7 +89,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 		}
 		return None
 	case !t.Differs():
-		e.turn(now, InForce, "")
+		e.turn(now, InForce, t.Lacks)
 		if e.want != want {
 			e.Since = now // of these limits: others may have set them already
 		}
@@ -217,7 +218,7 @@ func (c *Core) Done(now time.Time, key string, err error) {
 			c.forget(key)
 			return
 		}
-		e.turn(now, InForce, "")
+		e.turn(now, InForce, e.lacks)
 		e.tries = 0
 		return
 	}
@@ -232,13 +233,13 @@ func (c *Core) again(now time.Time, e *entry) {
 	c.plan(e, now.Add(min(retryLeast<<min(e.tries-1, 16), retryMost)))
 }
 
-// News is why a target's limits are not as planned, if weir can do nothing about it now and that is
+// News is why a target's limits, or some of them, are not as planned, if weir can do nothing about it now and that is
 // news; empty: otherwise.
 func (c *Core) News(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.targets[key]
-	if e == nil || e.State != Failed && e.State != Left || e.Finding == e.told {
+	if e == nil || e.State == Differs || e.Finding == e.told {
 		return ""
 	}
 	e.told = e.Finding
@@ -341,7 +342,7 @@ func (e *entry) turn(now time.Time, to State, finding string) {
 	if e.State != to {
 		e.State, e.Since = to, now
 	}
-	if to == InForce {
+	if to == InForce && finding == "" {
 		e.told = ""
 	}
 	e.Finding = finding

@@ -31,6 +31,8 @@ type Target struct {
 	Unpaced bool
 	// Begun says that its group was just born, and got its rules before anybody had looked.
 	Begun bool
+	// Lacks says what it is to have and cannot have yet, while all Rates can be in force; empty: nothing.
+	Lacks string
 	Err   error // why it could not be looked at, or must not be limited; nil: neither
 }
 
@@ -72,6 +74,6 @@ type Status struct {
 	Since           time.Time // of the state
 	Drifts          uint64    // how often somebody has changed its limits
 	Group           string    // the path of its cgroup; empty: it has none
-	Finding         string    // why the limits are not in force; empty: they are
+	Finding         string    // why the limits, or some of them, are not in force; empty: they are
 	Next            time.Time // when it is tried again; zero: on the next change
 }

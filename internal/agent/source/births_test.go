@@ -202,6 +202,18 @@ func TestARuleTooManyGoes(t *testing.T) {
 	}
 }
 
+// A volume that nothing has mounted is no limit that is in force.
+func TestAVolumeThatIsNotThere(t *testing.T) {
+	one := asTarget(planned.Target{Choice: plans.Choice{Plan: "small"}, State: planned.InForce, Unfound: []string{"data", "cache"}})
+	core := reconcile.NewCore()
+	if why := core.Decide(time.Now(), one); why != reconcile.None {
+		t.Errorf("%q", why)
+	}
+	if all, _ := core.Status(); len(all) != 1 || !strings.Contains(all[0].Finding, "the volume data, cache,") {
+		t.Errorf("%+v", all)
+	}
+}
+
 // As long as the rules of new plans are not known, a birth gets none of the former plans.
 func TestABirthBetweenPlans(t *testing.T) {
 	b, k, kernel, _ := newBirths(t, config)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
@@ -134,6 +136,10 @@ func asTarget(t planned.Target) reconcile.Target {
 	one := reconcile.Target{Key: t.Key(), Name: t.Name, ID: t.ID, Group: t.Path(), Plan: t.Choice.Name(), Unpaced: t.Unpaced, Begun: t.Begun, Err: t.Err}
 	if t.Choice.IsNone() {
 		one.Plan = reconcile.NoPlan
+	}
+	if len(t.Unfound) > 0 {
+		one.Lacks = fmt.Sprintf("its annotations name the volume %s, and none of its containers has mounted one of this name: name a persistent volume as its PersistentVolume is named, or write path= and where it is mounted",
+			plain.Short(strings.Join(t.Unfound, ", "), 200))
 	}
 	if t.State == planned.NoPlan && t.Choice.Refused != "" {
 		one.Err = errors.New(t.Choice.Refused)
