@@ -118,6 +118,11 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 		err = health.Ask(ctx, s.socket, health.CountsRoute, &c)
 		return c, err
 	}
+	o.Targets = func(ctx context.Context) ([]api.AgentTarget, error) {
+		var doc api.Agent
+		err := health.Ask(ctx, s.socket, health.StatusRoute, &doc)
+		return doc.Targets, err
+	}
 	o.Quotas = &metrics.Quotas{List: s.quotas}
 	o.Plans = planned.NewNames(s.open, planfile.Read)
 	defer o.Plans.Close()

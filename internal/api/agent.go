@@ -35,6 +35,7 @@ type Agent struct {
 // An AgentTarget is a target with its plan.
 type AgentTarget struct {
 	Target  string     `json:"target"`
+	Group   string     `json:"group,omitempty"`
 	Plan    string     `json:"plan"`
 	State   string     `json:"state"`
 	Since   time.Time  `json:"since"`
@@ -125,7 +126,7 @@ func AgentOf(s agent.Status) Agent {
 	a := Agent{Schema: SchemaOf("agent"), Targets: []AgentTarget{}, Sources: []AgentSource{}, Cgroups: []AgentTree{}}
 	a.Plans.Files, a.Plans.Loaded, a.Plans.Error = append([]string{}, s.Files...), s.Loaded, s.PlansError
 	for _, t := range s.Targets {
-		one := AgentTarget{t.Name, t.Plan, string(t.State), t.Since, t.Drifts, t.Finding, nil, HeldOf(s.Held[t.Key])}
+		one := AgentTarget{t.Name, t.Group, t.Plan, string(t.State), t.Since, t.Drifts, t.Finding, nil, HeldOf(s.Held[t.Key])}
 		if !t.Next.IsZero() {
 			one.Next = &t.Next
 		}

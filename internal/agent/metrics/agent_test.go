@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,42 @@ func TestAgentCounts(t *testing.T) {
 	asked = errors.New("weird does not run")
 	if _, text = get(t, o.Handler(), Route); strings.Contains(string(text), "weir_agent_drift") || !strings.Contains(string(text), "weir_agent_groups") {
 		t.Errorf("without an answer:\n%s", text)
+	}
+}
+
+// What only weird run knows of a group is on the page: a pod's plan, and whether its limits are held. What was measured here
+// counts first.
+func TestTargetsOfWeirdRun(t *testing.T) {
+	disk, now := blkdev.Number{Major: 8}, time.Now()
+	s := &watch.Snapshot{At: now, Groups: []*watch.Group{
+		{Path: "/a", Devices: []watch.Device{{Number: disk, Node: "/dev/sda"}}}, {Path: "/b", Devices: []watch.Device{{Number: disk, Node: "/dev/sda"}}},
+	}}
+	at := func(ago time.Duration) *time.Time { then := now.Add(-ago); return &then }
+	limit := func(rate, state string, to *time.Time) api.AgentLimit {
+		return api.AgentLimit{Number: disk, Rate: rate, State: state, To: to}
+	}
+	g := gathering{all: true, snapshot: s, measured: map[limitOf]bool{{"/b", disk, "write"}: true}}
+	g.addTargets([]api.AgentTarget{
+		{Target: "pod:prod/a", Group: "/a", Plan: "annotations", State: inForce, Held: api.AgentHeld{Limits: []api.AgentLimit{
+			limit("wbps", "held", at(0)), limit("wiops", "not-held", at(time.Second)), limit("rbps", "held", at(time.Second)), limit("riops", "not-told", nil)}}},
+		{Target: "pod:prod/b", Group: "/b", Plan: "small", State: "failed", Held: api.AgentHeld{Limits: []api.AgentLimit{
+			limit("wbps", "not-held", at(0)), limit("rbps", "held", at(measuredMost+time.Second)), limit("apples", "held", at(0))}}},
+		{Target: "pod:prod/c", Plan: "small", State: inForce},
+	})
+	want := map[limitOf]bool{{"/a", disk, "write"}: false, {"/a", disk, "read"}: true, {"/b", disk, "write"}: true}
+	if !maps.Equal(g.measured, want) {
+		t.Errorf("%v, want %v", g.measured, want)
+	}
+	if want := map[string]string{"/a": "annotations"}; !maps.Equal(g.plans, want) {
+		t.Errorf("%v, want %v", g.plans, want)
+	}
+	asked := false
+	o := Options{Feed: NewFeed(&still{s: s}, 0), Targets: func(ctx context.Context) ([]api.AgentTarget, error) {
+		_, asked = ctx.Deadline()
+		return nil, errors.New("weird does not run")
+	}}
+	if _, text := get(t, o.Handler(), Route); !asked || !strings.Contains(string(text), "weir_agent_groups") {
+		t.Errorf("asked with a bound: %v\n%s", asked, text)
 	}
 }
 

@@ -53,6 +53,8 @@ type Options struct {
 	Config string
 	// Agent asks weird run what it has counted; nil: nobody is asked.
 	Agent func(context.Context) (api.AgentCounts, error)
+	// Targets asks weird run for its targets; nil: nobody is asked.
+	Targets func(context.Context) ([]api.AgentTarget, error)
 	// Pacer asks weir's pacer what it has done, and waits no longer than most; nil: nobody is asked.
 	Pacer func(most time.Duration) ([]pacer.Sum, error)
 	// Plans are the names of groups' plans; nil: nobody can tell.
@@ -203,6 +205,7 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 	if o.Plans != nil {
 		g.plans = o.Plans.Wanted(r.Context(), s)
 	}
+	g.addTargets(o.targets(r.Context()))
 	promhttp.HandlerFor(g, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	if len(s.Groups) > manyGroups {
 		debug.FreeOSMemory() // the page took several times what weird needs until the next one
