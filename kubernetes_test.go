@@ -1,10 +1,14 @@
 package weir_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-io/weir/contrib"
 	"github.com/weir-io/weir/internal/annotations"
@@ -19,10 +23,21 @@ func TestKubernetesGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(text), "~~~yaml\n")[1:]
-	if len(blocks) != 2 {
+	if len(blocks) != 3 {
 		t.Fatalf("%d blocks of YAML", len(blocks))
 	}
-	file, pod := strings.Split(blocks[0], "~~~")[0], strings.Split(blocks[1], "~~~")[0]
+	values, file, pod := strings.Split(blocks[0], "~~~")[0], strings.Split(blocks[1], "~~~")[0], strings.Split(blocks[2], "~~~")[0]
+	var chart struct{ Plans yaml.Node }
+	if err := yaml.Unmarshal([]byte(values), &chart); err != nil { // it is indented as a whole, which YAML takes
+		t.Fatal(err)
+	}
+	inside, err := yaml.Marshal(&chart.Plans)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := planfile.Read([]plans.File{{Name: "values", Text: inside}}); err != nil || len(c.Plans) != 1 || len(c.Assignments) != 1 {
+		t.Errorf("%+v, %v in\n%s", c, err, inside)
+	}
 	if c, err := planfile.Read([]plans.File{{Name: "guide", Text: []byte(file)}}); err != nil || len(c.Plans) != 2 || len(c.Assignments) != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -71,6 +86,13 @@ func TestKubernetesManifest(t *testing.T) {
 	if mounts < 8 || strings.Contains(text, "privileged") {
 		t.Errorf("%d mounts in\n%s", mounts, text)
 	}
+	guide, err := os.ReadFile("docs/guide/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key := regexp.MustCompile(`tolerate_missing_plugins_annotation = "(.+)"`).FindSubmatch(guide); key == nil || !strings.Contains(text, string(key[1])+`: "true"`) {
+		t.Errorf("weird's own pod starts nothing where weir is required: %q", key)
+	}
 	log, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +101,48 @@ func TestKubernetesManifest(t *testing.T) {
 	if !strings.Contains(text, `image: "weir:`+string(version)+`"`) {
 		t.Errorf("the manifest is not for %s: run make kube-base with that appVersion in Chart.yaml", version)
 	}
+}
+
+// The chart takes the plans that weird takes: one that weird refuses keeps it from its next start, and its node's pods are
+// not limited then.
+func TestChartKnowsPlans(t *testing.T) {
+	type schema struct {
+		Properties map[string]json.RawMessage
+		Defs       map[string]json.RawMessage `json:"$defs"`
+	}
+	var values, plans schema
+	for file, into := range map[string]*schema{"contrib/kubernetes/chart/values.schema.json": &values, "docs/plans.schema.json": &plans} {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Fatal(file, err)
+		}
+	}
+	var chart schema
+	if err := json.Unmarshal(values.Properties["plans"], &chart); err != nil {
+		t.Fatal(err)
+	}
+	for what, of := range map[string][2]map[string]json.RawMessage{"property": {plans.Properties, chart.Properties}, "definition": {plans.Defs, values.Defs}} {
+		for name, want := range of[0] {
+			if got := of[1][name]; compact(t, got) != compact(t, want) {
+				t.Errorf("%s %s is\n%s\nwant that of docs/plans.schema.json:\n%s", what, name, got, want)
+			}
+		}
+	}
+	if len(chart.Properties) != len(plans.Properties) || len(plans.Defs) < 5 {
+		t.Errorf("%d properties, want %d; %d definitions", len(chart.Properties), len(plans.Properties), len(plans.Defs))
+	}
+}
+
+func compact(t *testing.T, text json.RawMessage) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		t.Error(err)
+	}
+	return b.String()
 }
 
 // The commands of the guide are there: targets of the Makefile, files, and weird's.

@@ -166,6 +166,7 @@ var changes = map[string]struct {
 	"probes.port":                {10001, "containerPort: 10001", nil},
 	"metrics.enabled":            {true, "args: [enter, weird, metrics", nil},
 	"metrics.port":               {10002, "containerPort: 10002", map[string]any{"enabled": true}},
+	"metrics.history.enabled":    {true, "--history, /var/lib/weir/history]", map[string]any{"enabled": true}},
 	"resources.requests.cpu":     {"11m", "cpu: 11m", nil},
 	"resources.requests.memory":  {"49Mi", "memory: 49Mi", nil},
 	"resources.limits.memory":    {"193Mi", "memory: 193Mi", nil},
@@ -251,7 +252,7 @@ func TestValues(t *testing.T) {
 func TestWrongValues(t *testing.T) {
 	for path, value := range map[string]any{
 		"imagee": "x", "image.repo": "x", "image.repository": "", "image.tag": "a b", "image.pullPolicy": "Sometimes", "imagePullSecrets": []any{"x"},
-		"plans.plan": map[string]any{}, "plans.assign": "x", "nri.socket": "nri.sock", "runtime.socket": "/run/", "systemd.enabled": "yes", "trace.enabled": 1, "kubeAPI.enabled": "x", "kubeAPI.volumeLimits": true, "kubeAPI.volumeLimit": true,
+		"plans.plan": map[string]any{}, "plans.assign": "x", "plans.plans": map[string]any{"small": map[string]any{"write": "10 apples"}}, "nri.socket": "nri.sock", "runtime.socket": "/run/", "systemd.enabled": "yes", "trace.enabled": 1, "kubeAPI.enabled": "x", "kubeAPI.volumeLimits": true, "kubeAPI.volumeLimit": true,
 		"probes.port": 80, "metrics.enabled": "no", "metrics.port": "9847", "podLabels": map[string]any{"a": 1}, "tolerations": map[string]any{}, "priorityClassName": 5,
 	} {
 		if _, err := render(t, at(path, value)); err == nil || !strings.Contains(err.Error(), strings.Split(path, ".")[0]) {
