@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +16,8 @@ const (
 	soakEachSec = 20
 	// soakRunning is how many run at a time.
 	soakRunning = 20
-	// soakLook is how often weird's size is looked at.
-	soakLook = time.Second
+	// soakRests is for how long weird's size is the same once it has done what was to be done.
+	soakRests = 2 * time.Second
 )
 
 // A size is what weird has at one moment.
@@ -27,8 +26,9 @@ type size struct {
 	descriptors, watches int
 }
 
-// Containers start and end for long: weird's memory, descriptors and watches do not grow. The first third of the time
-// counts as the beginning. WEIR_SOAK says how many containers there are.
+// Containers start and end for long: weird's memory, descriptors and watches do not grow. Its size is that of moments in which
+// it rests: after the first third of the containers, which counts as the beginning, and after the last one. WEIR_SOAK says
+// how many there are.
 func TestAgentSoak(t *testing.T) {
 	e := lab.Need(t, lab.Whole, lab.Root, lab.NoSystemd)
 	disk := lab.RawDisk(t)
@@ -39,11 +39,15 @@ func TestAgentSoak(t *testing.T) {
 	w.start()
 	n := lab.Times(t, "WEIR_SOAK", 600)
 	var running []*container
-	var sizes []size
-	began, looked := time.Now(), time.Now()
-	before := w.cpu()
+	var first size
+	began, before, rested := time.Now(), w.cpu(), time.Duration(0)
 	for i := range n {
-		next := began.Add(time.Duration(i) * time.Second / soakEachSec)
+		if i == n/3 {
+			since := time.Now()
+			first = w.rests()
+			rested = time.Since(since)
+		}
+		next := began.Add(rested + time.Duration(i)*time.Second/soakEachSec)
 		time.Sleep(time.Until(next))
 		running = append(running, g.start(fmt.Sprint("web-", i), map[string]string{"tier": "gold"}))
 		if len(running) > soakRunning {
@@ -51,21 +55,13 @@ func TestAgentSoak(t *testing.T) {
 			g.remove(running[0])
 			running = running[1:]
 		}
-		if time.Since(looked) > soakLook {
-			looked = time.Now()
-			sizes = append(sizes, w.size())
-		}
 	}
-	took := time.Since(began)
+	took := time.Since(began) - rested
 	busy := w.cpu() - before
 	t.Logf("%d containers in %v: %.1f %% of a processor", n, took.Round(time.Second), 100*float64(busy)/float64(took))
-	third := len(sizes) / 3
-	if third < 2 {
-		t.Fatalf("only %d looks at its size", len(sizes))
-	}
-	first, last := median(sizes[third/2:third+third/2]), median(sizes[2*third:])
-	t.Logf("in the middle of the first half: %v", first)
-	t.Logf("in the last third:               %v", last)
+	last := w.rests()
+	t.Logf("after the first third: %v", first)
+	t.Logf("after the last one:    %v", last)
 	const memorySlack, slack = 4 << 20, 4
 	if last.rss > first.rss+memorySlack || last.descriptors > first.descriptors+slack || last.watches > first.watches+slack {
 		t.Error("it grows")
@@ -82,17 +78,19 @@ func (s size) String() string {
 	return fmt.Sprintf("%.1f MiB, %d descriptors, %d watches", float64(s.rss)/(1<<20), s.descriptors, s.watches)
 }
 
-// median is the median of each part.
-func median(all []size) (m size) {
-	of := func(part func(size) int64) int64 {
-		var values []int64
-		for _, s := range all {
-			values = append(values, part(s))
+// rests waits until weird has done what was to be done, and looks at it then.
+func (w *weird) rests() (now size) {
+	w.t.Helper()
+	lab.Await(w.t, patience, "weird to rest", func() bool {
+		now = w.size()
+		for since := time.Now(); time.Since(since) < soakRests; time.Sleep(soakRests / 10) {
+			if s := w.size(); s.descriptors != now.descriptors || s.watches != now.watches {
+				return false
+			}
 		}
-		slices.Sort(values)
-		return values[len(values)/2]
-	}
-	return size{of(func(s size) int64 { return s.rss }), int(of(func(s size) int64 { return int64(s.descriptors) })), int(of(func(s size) int64 { return int64(s.watches) }))}
+		return true
+	})
+	return now
 }
 
 // size looks at weird.
