@@ -65,7 +65,7 @@ func (c Client) Add(j Job) (note string, err error) {
 // started, this process releases the group: it is not to stay paused for that.
 func (c Client) Remove(limited Place) error {
 	q := ask{Remove: &limited}
-	for {
+	for began := time.Now(); ; time.Sleep(startLook) {
 		jobs, err := readableOf(c.State, limited)
 		if err != nil {
 			return err
@@ -86,6 +86,8 @@ func (c Client) Remove(limited Place) error {
 			return errors.New(a.Error)
 		case !errors.As(err, &closed): // else it is down now, or has put the group on record before
 			return err
+		case time.Since(began) > startMax:
+			return c.unheard(err)
 		}
 	}
 }

@@ -25,8 +25,8 @@ const (
 	// beatEvery is how often the pacer tells its guards that it is running.
 	beatEvery = 250 * time.Millisecond
 	// guardLook is how long a guard waits for that at a time. After stallMost waits without a
-	// word it resumes the groups. After endAfter waits it ends the pacer, which somebody has
-	// stopped, and starts another.
+	// word it resumes the groups, and after each further one. After each endAfter waits it ends
+	// the pacer, which somebody has stopped, and starts another.
 	guardLook = 350 * time.Millisecond
 	stallMost = 2
 	endAfter  = 9
@@ -82,9 +82,10 @@ func Guard(pipe *os.File, w Watch) error {
 				continue
 			}
 			until = clockNow() + guardLook
-			if silent++; silent == stallMost {
-				_ = thaw(held) // it is tried again at the end
-			} else if silent == endAfter && len(held) > 0 {
+			if silent++; silent >= stallMost {
+				_ = thaw(held) // each time: the pacer may have stopped them once more before it stalled
+			}
+			if silent%endAfter == 0 && len(held) > 0 {
 				w.End()
 			}
 			continue

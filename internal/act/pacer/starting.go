@@ -119,13 +119,19 @@ func (s *starting) failed() error {
 			if s.process.Kill() == nil {
 				_ = unix.Kill(-s.process.Pid, unix.SIGKILL) // it has a session of its own
 			}
-			<-s.ended
+			select {
+			case <-s.ended:
+			case <-time.After(killMost): // the kernel does not let it go
+			}
 			s.over = true
 			return unfit("it does nothing", sameBuild)
 		}
 	}
 	return nil
 }
+
+// killMost is how long a killed process may take to end.
+const killMost = time.Second
 
 // sameBuild is what to do where weird is no weird, or another one than weir's.
 const sameBuild = "install weir and weird of one build again"

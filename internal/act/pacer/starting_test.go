@@ -2,8 +2,10 @@ package pacer
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -103,5 +105,33 @@ func TestRemoveWithoutAPacer(t *testing.T) {
 				t.Errorf("on record are %+v, %v", jobs, err)
 			}
 		})
+	}
+}
+
+// A pacer that takes a question and ends before it answers, each time, is not asked for ever.
+func TestRemoveAtAPacerThatNeverAnswers(t *testing.T) {
+	t.Parallel() // it takes startMax
+	dir := state.At(t.TempDir())
+	if err := os.MkdirAll(dir.Path(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir.Path(), socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+		}
+	}()
+	began := time.Now()
+	err = (Client{State: dir}).Remove(Place{Path: "/a"})
+	if took := time.Since(began); err == nil || took > 2*startMax {
+		t.Errorf("%v after %v", err, took)
 	}
 }
