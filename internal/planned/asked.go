@@ -2,14 +2,12 @@ package planned
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/base/near"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
@@ -65,8 +63,8 @@ func whole(p plans.Plan) []limit.Asked {
 	return []limit.Asked{{Limit: p.Limit}}
 }
 
-// asked puts a plan's limits on the target's disks. Where one of its places leads to a disk that the
-// target has mounted, the place's rates count there, and the plan's others. No target: one that
+// asked puts a plan's limits on the target's disks. Where some of its places lead to a disk that the
+// target has mounted, the rates of these places count there, and the plan's others. No target: one that
 // sees what weir sees.
 func (m Manager) asked(ctx context.Context, p plans.Plan, t *targets.Target) ([]limit.Asked, error) {
 	if len(p.On) == 0 || p.Limit.IsZero() {
@@ -76,26 +74,35 @@ func (m Manager) asked(ctx context.Context, p plans.Plan, t *targets.Target) ([]
 	if err != nil {
 		return nil, err
 	}
+	named, err := m.place(ctx, p.On, t) // places on one disk share its rates
+	if err != nil {
+		return nil, err
+	}
+	mounted := false
+	for i, one := range named {
+		if j := indexOf(general, one); j >= 0 {
+			mounted, named[i].Limit = true, general[j].Limit.Overlay(one.Limit)
+		}
+	}
+	if !mounted {
+		return append(whole(p), p.On...), nil
+	}
 	var all []limit.Asked
-	var taken []blkdev.Number
 	for _, on := range p.On {
-		places, err := m.place(ctx, []limit.Asked{on}, t)
+		its, err := m.place(ctx, []limit.Asked{on}, t)
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range places {
-			if i := slices.IndexFunc(general, func(g place.Placed) bool { return g.Device.Number == one.Device.Number }); i >= 0 {
-				on.Limit = general[i].Limit.Overlay(on.Limit)
-				taken = append(taken, one.Device.Number)
+		for _, one := range its {
+			on.Limit = named[indexOf(named, one)].Limit
+			if len(its) > 1 { // they can have different rates
+				on.On = one.Device.Number.String()
 			}
+			all = append(all, on)
 		}
-		all = append(all, on)
-	}
-	if len(taken) == 0 {
-		return append(whole(p), all...), nil
 	}
 	for _, g := range general {
-		if !slices.Contains(taken, g.Device.Number) {
+		if indexOf(named, g) < 0 {
 			all = append(all, limit.Asked{On: g.Device.Number.String(), Limit: g.Limit})
 		}
 	}

@@ -182,6 +182,21 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// Two places on one disk share its rates, beside the plan's others. Two values for one rate are refused.
+func TestPlacesOnOneDisk(t *testing.T) {
+	const plan = "plans: {two: {read: 20MB/s, write: 10MB/s, on: [{path: /data, write: 50MB/s}, {path: '254:16', read: 30MB/s}]}}\nassign: [{docker: web, plan: two}]\n"
+	for _, version := range []string{"v1", "v2"} {
+		w := newWorld(t, version)
+		if got := w.apply(t, plan); got != "docker:web two changed, docker:db none no-plan" || w.limitOf(t, webID, vda) != "read 20 MB/s, write 10 MB/s" || w.limitOf(t, webID, vdb) != "read 30 MB/s, write 50 MB/s" {
+			t.Errorf("%s: %s; %s; %s", version, got, w.limitOf(t, webID, vda), w.limitOf(t, webID, vdb))
+		}
+		r, err := w.manager(t, strings.Replace(plan, "read: 30MB/s", "write: 60MB/s", 1)).Apply(t.Context(), false)
+		if err == nil || !strings.Contains(err.Error(), "are both on /dev/vdb") || spell(r) != "docker:web two failed, docker:db none no-plan" || w.limitOf(t, webID, vdb) != "read 30 MB/s, write 50 MB/s" {
+			t.Errorf("%s: %s, %v, %s", version, spell(r), err, w.limitOf(t, webID, vdb))
+		}
+	}
+}
+
 // A limit that somebody else has set stays where no plan names the target; where one does, the plan
 // is the whole of it.
 func TestApplyLeavesOthersAlone(t *testing.T) {
