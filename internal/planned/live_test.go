@@ -204,6 +204,28 @@ func TestVolumeWithoutADevice(t *testing.T) {
 	}
 }
 
+// A volume whose device is missing is no volume that nobody has mounted: that it cannot be limited is told of.
+func TestAVolumeWhoseDeviceIsMissing(t *testing.T) {
+	const mounted = "450 430 254:99 / /cache rw - ext4 /dev/gone rw\n"
+	for name, own := range map[string]bool{"an annotation": true, "a CSI driver's": false} {
+		w := newPods(t, map[string]string{})
+		w.mount(t, "1", "41 21 254:99 / /var/lib/kubelet/pods/"+podUID+"/volumes/kubernetes.io~csi/pvc-1/mount rw - ext4 /dev/gone rw\n")
+		w.mount(t, "4900", mounted)
+		m := w.manager(t, "plans: {}")
+		l := &live{is: true, all: map[string]string{}}
+		if m.Config.Annotated, m.Live = true, l; own {
+			l.all = map[string]string{"weir.io/on.pvc-1": "write=1M"}
+		} else {
+			l.volumes = []annotations.On{{Volume: "pvc-1", Limit: limit.Limit{WBPS: limit.PerSecond(1e6)}}}
+		}
+		r, err := m.Diff(t.Context())
+		i := slices.IndexFunc(r.Targets, func(one Target) bool { return one.Name == "pod:prod/web" })
+		if err == nil || i < 0 || r.Targets[i].State != Failed || len(r.Targets[i].Unfound) != 0 {
+			t.Errorf("%s: %+v, %v", name, r.Targets, err)
+		}
+	}
+}
+
 // A pod whose record is of an earlier group, and that has no volume yet, has nothing to be done.
 func TestNothingIsBegun(t *testing.T) {
 	w := newPods(t, map[string]string{})

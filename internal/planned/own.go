@@ -84,7 +84,7 @@ func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t targets.Target)
 	var named []place.Placed
 	for _, on := range c.On {
 		chain, err := m.volume(ctx, on, t, "")
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, errUnmounted) {
 			unfound = append(unfound, on.Volume)
 			continue
 		}
@@ -130,8 +130,11 @@ func lowest(all, more []place.Placed) []place.Placed {
 // csi is the directory of CSI drivers' volumes among those of a pod (kubernetes, pkg/volume/csi).
 const csi = "kubernetes.io~csi"
 
+// errUnmounted says that none of a target's processes has a volume.
+var errUnmounted = errors.New("none of its containers has mounted it")
+
 // volume finds the device of a volume of a pod by its containers' mounts. The error is
-// fs.ErrNotExist where none of them has it. With a plugin it is that plugin's volume, which kubelet has
+// errUnmounted where none of them has it. With a plugin it is that plugin's volume, which kubelet has
 // mounted: whoever wrote the pod may have given the name to another of its volumes, or to a directory in one.
 func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target, plugin string) (blkdev.Chain, error) {
 	var hosts map[blkdev.Number]bool // file systems that kubelet has mounted for a volume of this name
@@ -164,7 +167,7 @@ func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target
 			return m.Host.Devices().OfMount(ctx, mounts[i])
 		}
 	}
-	return blkdev.Chain{}, fs.ErrNotExist
+	return blkdev.Chain{}, errUnmounted
 }
 
 // mountedFor lists the file systems that are mounted on the host for a volume, of one plugin or of any.

@@ -32,7 +32,7 @@ func (e *VolumeError) Unwrap() error { return e.Err }
 func (m Manager) placeVolumes(ctx context.Context, c plans.Choice, t targets.Target) (all []place.Placed, err error) {
 	for _, on := range c.Volumes {
 		chain, err := m.volume(ctx, on, t, csi)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, errUnmounted) {
 			chain, err = m.rawVolume(ctx, on.Volume)
 		}
 		if err != nil {
