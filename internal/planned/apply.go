@@ -87,9 +87,9 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 			if choice.IsNone() && r == nil && choice.Refused == "" {
 				continue
 			}
+			delete(left, key) // its owner lists it, whatever can be found of it now
 			one := m.look(ctx, l.String(), choice, r)
 			if one.key = key; one.State != Stopped && one.State != Gone {
-				delete(left, key)
 				all = append(all, one)
 			}
 		}

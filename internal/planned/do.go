@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
@@ -60,6 +61,9 @@ func Mark(ctx context.Context, h *host.Host, read plans.Reader, shown *limiting.
 			l, ok := listedAs(lists, kind, name, g.Owner)
 			if choice := config.Choose(factsOf(l)); ok && !choice.IsNone() {
 				one := m.look(ctx, l.String(), choice, nil)
+				if one.Err != nil {
+					notes = append(notes, note.Warningf("no-plans", "weir cannot tell whether %s has the limits of its plan %s: %v", plain.Brief(l.String()), choice.Name(), one.Err))
+				}
 				g.Plan = &limiting.GroupPlan{Name: choice.Name(), By: choice.By, Differs: one.State == Differs}
 			}
 		}

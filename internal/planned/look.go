@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plans"
@@ -108,9 +109,10 @@ func (m Manager) compared(ctx context.Context, one Target, t targets.Target, err
 	var stopped *targets.StoppedError
 	var notFound *targets.NotFound
 	var ungrouped targets.Ungrouped
+	gone := cgroupfs.IsGone(err)
 	switch {
 	case asUngrouped(err, &ungrouped):
-		err = m.compare(ctx, &one, nil)
+		err, gone = m.compare(ctx, &one, nil), false
 	case errors.As(err, &stopped):
 		one.State = Stopped
 		return one
@@ -119,10 +121,10 @@ func (m Manager) compared(ctx context.Context, one Target, t targets.Target, err
 		return one
 	case err == nil:
 		one.found, one.group = &t, &t.Group
-		err = m.compare(ctx, &one, &t)
+		gone, err = m.compareFound(ctx, &one, t)
 	}
 	switch {
-	case cgroupfs.IsGone(err):
+	case gone:
 		one.State = Gone
 	case err != nil:
 		one.State, one.Err = Failed, err
@@ -140,6 +142,40 @@ func (m Manager) compared(ctx context.Context, one Target, t targets.Target, err
 		one.State = InForce
 	}
 	return one
+}
+
+// comparesMost is how often a target is compared whose processes end meanwhile, and whose mounts others of its processes have.
+const comparesMost = 3
+
+// compareFound compares a target that was found, unless it has ended since. A place of its plan that is not there is an error.
+func (m Manager) compareFound(ctx context.Context, one *Target, t targets.Target) (gone bool, err error) {
+	for range comparesMost {
+		one.Rows = nil
+		if err = m.compare(ctx, one, &t); !cgroupfs.IsGone(err) {
+			return false, err
+		}
+		m.giveWay(ctx)
+		if m.hasEnded(t) {
+			return true, nil
+		}
+		var missing *blkdev.NotFoundError
+		if errors.As(err, &missing) {
+			return false, err
+		}
+	}
+	return false, err
+}
+
+// hasEnded reports whether a target that was found has ended since: its group is gone, or the processes by whose mounts
+// it is known.
+func (m Manager) hasEnded(t targets.Target) bool {
+	if there, err := t.Group.Exists(); err != nil || !there {
+		return err == nil
+	}
+	return !slices.ContainsFunc(t.Views(), func(pid int) bool {
+		_, err := m.Host.Devices().Mounts(pid)
+		return !cgroupfs.IsGone(err)
+	})
 }
 
 func asUngrouped(err error, into *targets.Ungrouped) bool { return errors.As(err, into) }

@@ -182,6 +182,31 @@ func TestTheKernelRefuses(t *testing.T) {
 	}
 }
 
+// A plan has a place that is not there: a container that asks for this plan does not start; one that others have given it
+// starts, and the agent is told to try again.
+func TestAPlaceThatIsMissing(t *testing.T) {
+	lab.Unit(t)
+	const lost = "plans: {lost: {write: 10M, on: [{path: /nowhere, write: 5M}]}}\n"
+	w := newWorld(t, "v2", plain1+"/ID", lost+"assign: [{pod: {namespace: prod}, plan: lost}]\n")
+	w.serve(t)
+	if err := w.begin(t, w.pod(nil), container("web", webID, plain1+"/ID")); err != nil {
+		t.Error(err)
+	}
+	if !w.told("pod", "containerd") {
+		t.Errorf("the agent was told of %v", w.changed)
+	}
+	w.set(t, lost+"allow-labels: [lost]\n")
+	for _, asked := range []string{"plan", "plan.web"} {
+		err := w.begin(t, w.pod(map[string]string{"weir.io/" + asked: "lost"}), container("web", webID, plain1+"/ID"))
+		if err == nil || !strings.Contains(err.Error(), "resolve /nowhere: no such file or directory") {
+			t.Errorf("%s: %v", asked, err)
+		}
+	}
+	if s := w.plugin.Status(); s.Failed != 3 || s.Limited != 0 || w.limits(t, plain1) != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A volume in memory cannot be limited, and a container that asks for it does not start.
 func TestAVolumeInMemory(t *testing.T) {
 	lab.Unit(t)
