@@ -198,28 +198,38 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 		return nil
 	}
 	next := m.recordOf(*t)
+	until := next.with(t.record) // until the change is done, either rate can be in force
 	if dry {
-		text, err := rawtext.Marshal(next)
-		if err != nil {
-			return err
-		}
-		err = its.change(ctx, t, t.Name, true)
-		first := hold.Step{File: filepath.Join(m.Host.Root, records, fileOf(t.key)), Line: string(text)}
+		err := its.change(ctx, t, t.Name, true)
+		first, errFirst := m.recordStep(until)
 		t.Preview.Steps = append([]hold.Step{first}, t.Preview.Steps...)
-		return err
+		if err == nil && until != next {
+			last, errLast := m.recordStep(next)
+			t.Preview.Steps, err = append(t.Preview.Steps, last), errLast
+		}
+		return errors.Join(err, errFirst)
 	}
 	// The record comes first: what weir has put into force is always on it.
-	if !t.record.is(next) {
-		if err := next.save(m.Host.Root); err != nil {
+	if !t.record.is(until) {
+		if err := until.save(m.Host.Root); err != nil {
 			return err
 		}
 	}
 	// By its key: the name can be another's by now.
 	err := its.change(ctx, t, t.key, false)
-	if err == nil {
-		return nil
+	switch {
+	case err != nil:
+		return errors.Join(err, m.fallBack(ctx, t, next))
+	case until != next:
+		return next.save(m.Host.Root)
 	}
-	return errors.Join(err, m.fallBack(ctx, t, next))
+	return nil
+}
+
+// recordStep is the step of a dry run that saves a record.
+func (m Manager) recordStep(r *record) (hold.Step, error) {
+	text, err := rawtext.Marshal(r)
+	return hold.Step{File: filepath.Join(m.Host.Root, records, fileOf(r.Target)), Line: string(text)}, err
 }
 
 // fallBack puts on record what there is of a target whose change has failed: it can have been taken back in
@@ -236,10 +246,7 @@ func (m Manager) fallBack(ctx context.Context, t *Target, next *record) error {
 	case len(left.Limits) == 0:
 		return next.forget(m.Host.Root)
 	}
-	if t.record != nil { // of two rates of one device either can be in force
-		left.Limits = append(left.Limits, t.record.Limits...)
-	}
-	return left.save(m.Host.Root)
+	return left.with(t.record).save(m.Host.Root) // of two rates of one device either can be in force
 }
 
 // rulesLeft are the rules in force; an error: they are not known, or may still come.

@@ -185,7 +185,10 @@ func (m Manager) SweepFirst() error {
 }
 
 func (m Manager) sweepFirst() error {
-	return state.Sweep(m.Host.State, birthKind, func(r record) error { return m.recordBirth(&r, 0) })
+	return state.Sweep(m.Host.State, birthKind, func(r record) error {
+		was, _ := recordOf(m.Host.Root, r.Target) // one that cannot be read is written anew
+		return m.recordBirth(r.with(was), 0)      // the rates before the birth can be in force still
+	})
 }
 
 // ifThere leaves out the error that a group has ended.

@@ -22,6 +22,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/plans/planfile"
+	"github.com/weir-io/weir/lab"
 )
 
 const (
@@ -286,6 +287,69 @@ func TestApplyTakenBackInPart(t *testing.T) {
 		if got := w.onRecord(t); len(got) != 0 {
 			t.Errorf("on record is %q", got)
 		}
+	}
+}
+
+// While a limit is changed, the rate before is on record beside the new one: where weir is killed then, and the plan goes,
+// either goes with it. Once it is changed, the new one alone is on record.
+func TestBothRatesAreOnRecord(t *testing.T) {
+	lab.Unit(t)
+	for _, version := range []string{"v1", "v2"} {
+		w := newWorld(t, version)
+		w.apply(t, assigned)
+		var during *record
+		w.Refuse = func(file, _ string) (err error) {
+			if during == nil && strings.Contains(file, webID) {
+				during, err = recordOf(w.host.Root, "docker:"+webID)
+			}
+			return err
+		}
+		w.apply(t, strings.Replace(assigned, "10MB/s", "5MB/s", 1))
+		if w.Refuse = nil; during == nil {
+			t.Fatalf("%s: nothing was written", version)
+		}
+		for _, dev := range []blkdev.Number{vda, vdb} {
+			if !during.has(dev, limit.WBPS, 10e6) || !during.has(dev, limit.WBPS, 5e6) {
+				t.Errorf("%s: while it was changed, %+v was on record", version, during)
+			}
+		}
+		r, err := recordOf(w.host.Root, "docker:"+webID)
+		if err != nil || r.has(vda, limit.WBPS, 10e6) || !r.has(vda, limit.WBPS, 5e6) {
+			t.Errorf("%s: %+v, %v", version, r, err)
+		}
+		// As if it had been killed before the second rule, or before the first.
+		if err := errors.Join(during.saveOf(w.host.Root), w.groupOf(t, webID).SetRule(vdb, limit.Limit{WBPS: limit.PerSecond(10e6)})); err != nil {
+			t.Fatal(err)
+		}
+		w.apply(t, twoPlans)
+		for _, dev := range []blkdev.Number{vda, vdb} {
+			if got := w.limitOf(t, webID, dev); got != "no rate named" {
+				t.Errorf("%s: %s is left on %s", version, got, dev)
+			}
+		}
+		if got := w.onRecord(t); len(got) != 0 {
+			t.Errorf("%s: on record is %q", version, got)
+		}
+	}
+}
+
+// The rates that a killed weird had begun to change are on record beside those before, until somebody has looked.
+func TestASweptBirthKeepsTheRatesBefore(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	w.apply(t, assigned)
+	next := &record{Target: keyOf(web), Name: web.String(), Host: w.host.Socket("docker"), Plan: "small", Group: new(uint64), At: now(w.host.Root),
+		Limits: []deviceRule{{vda, limit.Limit{WBPS: limit.PerSecond(5e6)}}}}
+	begun, err := w.host.State.New(birthKind, next)
+	if err == nil {
+		err = begun.Leave()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t, twoPlans)
+	if a, b := w.limitOf(t, webID, vda), w.limitOf(t, webID, vdb); a != "no rate named" || b != "no rate named" || len(w.onRecord(t)) != 0 {
+		t.Errorf("%s, %s are left; on record %q", a, b, w.onRecord(t))
 	}
 }
 

@@ -89,6 +89,24 @@ func (r *record) hasAll(d deviceRule) bool {
 	return true
 }
 
+// with is a record that has the rates of an earlier one too; the same record, if there are no others.
+func (r *record) with(earlier *record) *record {
+	if earlier == nil {
+		return r
+	}
+	both := *r
+	both.Limits = slices.Clip(both.Limits)
+	for _, d := range earlier.Limits {
+		if !both.hasAll(d) {
+			both.Limits = append(both.Limits, d)
+		}
+	}
+	if len(both.Limits) == len(r.Limits) {
+		return r
+	}
+	return &both
+}
+
 // inForce are the rates of limits that rules have.
 func inForce(rules []cgroupfs.Rule, limits []deviceRule) (all []deviceRule) {
 	for _, d := range limits {
