@@ -30,10 +30,23 @@ func (r Report) IsEmpty() bool { return len(r.Targets)+len(r.Others) == 0 }
 
 // Steps are all that a dry run would do.
 func (r Report) Steps() (steps []hold.Step) {
-	for _, t := range r.Targets {
+	for _, t := range inTurn(r.Targets) {
 		steps = append(steps, t.Preview.Steps...)
 	}
 	return steps
+}
+
+// inTurn has targets in the order in which they are changed: an heir before the target whose record it gets, so that it has
+// its own then.
+func inTurn(all []Target) (turn []*Target) {
+	for _, inherited := range []bool{false, true} {
+		for i := range all {
+			if t := &all[i]; (t.heir != nil) == inherited {
+				turn = append(turn, t)
+			}
+		}
+	}
+	return turn
 }
 
 // Show compares one target with its plan.
@@ -71,14 +84,13 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 	left, err := recorded(m.Host.Root)
 	m = m.forMany()
 	errs := []error{err}
-	silent := map[string]bool{} // kinds that could not be asked
+	h := heirs{m, map[string]listing{}}
 	for _, kind := range kinds {
 		if !m.Config.Needs(kind) {
 			continue
 		}
 		listed, err := m.list(ctx, kind)
-		if err != nil {
-			silent[kind] = true
+		if h.lists[kind] = (listing{listed, err}); err != nil {
 			errs = append(errs, err)
 		}
 		for _, l := range listed {
@@ -97,7 +109,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 	for _, key := range sorted(left) {
 		r := left[key]
 		its := m.on(m.Host.With(kindOf(key), r.Host))
-		if silent[kindOf(key)] {
+		if h.lists[kindOf(key)].err != nil {
 			continue
 		}
 		one := its.look(ctx, key, plans.Choice{Plan: plans.None}, r)
@@ -106,7 +118,16 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 			all = append(all, one)
 		}
 	}
-	return onceEach(all), errors.Join(errs...)
+	all = onceEach(all)
+	for i := range all {
+		h.settle(ctx, &all[i])
+		if heir := all[i].heir; heir != nil {
+			if its := slices.IndexFunc(all, func(t Target) bool { return t.key == heir.key }); its >= 0 {
+				all[i].heir = &all[its]
+			}
+		}
+	}
+	return all, errors.Join(errs...)
 }
 
 // onceEach refuses a second plan for one group, which two kinds can name.
@@ -167,8 +188,7 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 	}
 	r, err := m.Diff(ctx)
 	errs = append(errs, err)
-	for i := range r.Targets {
-		t := &r.Targets[i]
+	for _, t := range inTurn(r.Targets) {
 		if err := m.apply(ctx, t, dry); err != nil {
 			t.State, t.Err = Failed, err
 			errs = append(errs, fmt.Errorf("%s: %w", t.Name, err))
@@ -184,6 +204,9 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 		return nil
 	}
 	if t.Choice.IsNone() && t.record != nil && t.State != Failed && t.State != Stopped {
+		if t.heir != nil {
+			return m.handOver(t, dry)
+		}
 		if t.State == Differs {
 			if err := its.change(ctx, t, t.key, dry); err != nil {
 				return err

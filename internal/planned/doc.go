@@ -6,8 +6,10 @@
 // rules in force with the plan, and writes what differs. What it sets is on record
 // (/var/lib/weir/plans, one file for each target) before the rule is written. The record is written
 // without waiting for the disk: the kernel forgets rules at a boot, and a record that a power cut
-// left empty counts as none. When the plan of a target goes, weir removes the rates that are as on
-// record.
+// left empty counts as none. While rates change, those before are on record too. When the plan of a
+// target goes, weir removes the rates that are as on record. If it goes to another name of the same
+// group, as from a scope of systemd to the container in it, the record goes there too, and the rules
+// stay (heirs).
 //
 // A group that was just born gets its rules from PutFirst, which waits for nobody: the record of that
 // is in /run until the rules are in force. Put does the rest. BeginGiven does the same for a target that
@@ -40,6 +42,8 @@ type Manager struct {
 	GiveWay func(context.Context)
 
 	deciding *place.Host // for the many targets of one look; nil: there is one target
+	// owners lists the targets of a kind; nil: Host.List.
+	owners func(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error)
 }
 
 // forMany is the same for a look at many targets: it reads once what is the same for all.
@@ -106,6 +110,7 @@ type Target struct {
 	record *record         // what weir has put into force for it; nil: nothing
 	key    string          // of its record
 	given  *targets.Target // it was found before; nil: its name leads to it
+	heir   *Target         // whose the limits are by a plan, of one without a plan; nil: nobody's
 }
 
 // A Device is a device with the limit on it, and the one that the plan has. All four rates are

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -67,10 +68,18 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 			all = append(all, one)
 		}
 	}
-	err := errors.Join(errs...)
-	if names != nil || silent != nil {
-		return all, errors.Join(err, silent)
+	if names == nil && silent == nil {
+		all = append(all, m.ofLeft(ctx, kind, left)...)
 	}
+	h := heirs{m, map[string]listing{}}
+	for i := range all {
+		h.settle(ctx, &all[i])
+	}
+	return all, errors.Join(append(errs, silent)...)
+}
+
+// ofLeft looks at targets that their owner does not list, and that weir has limited.
+func (m Manager) ofLeft(ctx context.Context, kind string, left map[string]*record) (all []Target) {
 	for _, key := range sorted(left) {
 		m.giveWay(ctx)
 		r := left[key]
@@ -80,7 +89,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 			all = append(all, one)
 		}
 	}
-	return all, err
+	return all
 }
 
 func (m Manager) giveWay(ctx context.Context) {
@@ -91,7 +100,14 @@ func (m Manager) giveWay(ctx context.Context) {
 
 // Put is Apply for one target that OfKind has found.
 func (m Manager) Put(ctx context.Context, t *Target) error {
-	unlock, err := lock(ctx, m.Host, kindOf(t.key))
+	changed := []string{kindOf(t.key)}
+	if t.heir != nil {
+		changed = append(changed, kindOf(t.heir.key))
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, heirMost, fmt.Errorf("its record is not handed over within %v", heirMost))
+		defer cancel()
+	}
+	unlock, err := lock(ctx, m.Host, changed...)
 	if err != nil {
 		return err
 	}
@@ -131,7 +147,7 @@ func (t Target) IsNew() bool {
 }
 
 // Lapsed reports whether all that there is of a target is the record of limits that it had from
-// weir. Put removes that.
+// weir. Put removes that, or has the heir of the target have it.
 func (t Target) Lapsed() bool {
 	return t.Choice.IsNone() && t.record != nil && (t.State == Gone || t.State == NoPlan)
 }

@@ -72,6 +72,10 @@ func TestAKindDelaysNoOther(t *testing.T) {
 	if err := m.Note(ctx, m.NoteOf(Target{key: "docker:x"})); !errors.Is(err, errLocked) { // it would write over what is just being written
 		t.Errorf("noted meanwhile: %v", err)
 	}
+	heir := Target{key: "unit:x", State: InForce, heir: &Target{key: "docker:x"}}
+	if err := m.Put(ctx, &heir); !errors.Is(err, errLocked) {
+		t.Errorf("handed over meanwhile: %v", err)
+	}
 	unlock()
 	if err := tries("docker"); err != nil {
 		t.Error(err)

@@ -25,7 +25,11 @@ const (
 
 // list lists the running targets of a kind, as the host does. A container of a pod has the pod's annotations.
 func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
-	all, err := m.Host.List(ctx, kind, ids...)
+	ask := m.Host.List
+	if m.owners != nil {
+		ask = m.owners
+	}
+	all, err := ask(ctx, kind, ids...)
 	for i, l := range all {
 		all[i] = m.Now(l)
 	}
@@ -38,7 +42,7 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 			uids = append(uids, uid)
 		}
 	}
-	pods, err := m.Host.List(ctx, "pod", uids...)
+	pods, err := ask(ctx, "pod", uids...)
 	if err != nil {
 		return nil, err // without annotations they would get other limits than they ask for
 	}

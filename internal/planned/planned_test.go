@@ -353,9 +353,11 @@ func TestASweptBirthKeepsTheRatesBefore(t *testing.T) {
 	}
 }
 
+// moments are those at which records were saved.
+var moments = regexp.MustCompile(`,"at":\{"boot":"[^"]*","since":\d+\}\}\n$`)
+
 // A dry run shows what apply writes, but for the moment at which it does, and changes nothing.
 func TestDryRunIsTheDeed(t *testing.T) {
-	at := regexp.MustCompile(`,"at":\{"boot":"[^"]*","since":\d+\}\}\n$`)
 	for _, version := range []string{"v1", "v2"} {
 		w := newWorld(t, version)
 		for i, text := range []string{assigned, strings.Replace(assigned, "10MB/s", "5MB/s", 1), twoPlans} {
@@ -378,7 +380,7 @@ func TestDryRunIsTheDeed(t *testing.T) {
 			}
 			for file, line := range kept {
 				is, err := os.ReadFile(file)
-				if at.ReplaceAllString(string(is), "}") != line || (err == nil) != (line != "") {
+				if moments.ReplaceAllString(string(is), "}") != line || (err == nil) != (line != "") {
 					t.Errorf("%s: %s, want %s (%v)", file, is, line, err)
 				}
 			}

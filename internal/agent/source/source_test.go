@@ -212,42 +212,6 @@ func TestAContainerIsKept(t *testing.T) {
 	}
 }
 
-// A place of a plan is not there: the target's limits stay as they are, it is told why they are not the plan's, and it is
-// tried again.
-func TestAPlaceThatIsMissingIsTold(t *testing.T) {
-	k, kernel, _ := newSource(t, &docker{}, config)
-	k.opened = time.Now() // the host takes rules: it is not opened anew
-	core := reconcile.NewCore()
-	look := func() reconcile.Target {
-		t.Helper()
-		all, err := k.Look(t.Context(), nil)
-		if err != nil || len(all) != 1 {
-			t.Fatalf("%+v, %v", all, err)
-		}
-		return all[0]
-	}
-	one := look()
-	if why := core.Decide(time.Now(), one); why != reconcile.New {
-		t.Fatal(why)
-	}
-	if err := k.Put(t.Context(), one.Key); err != nil {
-		t.Fatal(err)
-	}
-	core.Done(time.Now(), one.Key, nil)
-	read, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte("plans: {small: {on: [{path: /nowhere, write: 2MB/s}]}}\nassign: [{docker: web, plan: small}]\n")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.options.Plans.Set(read)
-	writes := len(kernel.Writes)
-	if one = look(); core.Decide(time.Now(), one) != reconcile.None || !strings.Contains(core.News(one.Key), "resolve /nowhere: no such file or directory") || len(kernel.Writes) != writes {
-		t.Errorf("%+v, %v", one, kernel.Writes[writes:])
-	}
-	if all, _ := core.Status(); len(all) != 1 || all[0].State != reconcile.Failed || core.Due("docker").IsZero() {
-		t.Errorf("%+v", all)
-	}
-}
-
 // A label that asks for a plan that it may not have: nothing is put into force, and it is told why.
 func TestARefusedLabelIsTold(t *testing.T) {
 	d := &docker{}

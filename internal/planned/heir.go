@@ -1,0 +1,189 @@
+package planned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// heirMost bounds how long Put waits for another weir to have done with targets of the heir's kind.
+const heirMost = time.Second
+
+// heirs finds the heir of a target that has no plan any more: the target of another kind that has the same group, and has a
+// plan. A container is a scope of systemd too, and a plan can move from one of these names to the other. The limits stay
+// then, and the record of them becomes the heir's.
+type heirs struct {
+	m     Manager
+	lists map[string]listing // of the kinds that were asked
+}
+
+// A listing is what a kind has answered.
+type listing struct {
+	all []targets.Listed
+	err error
+}
+
+// settle notes the heir of a target. As long as it cannot be told whether there is one, the target's limits stay too.
+func (h heirs) settle(ctx context.Context, t *Target) {
+	if !t.Choice.IsNone() || t.record == nil || t.found == nil || t.State != Differs {
+		return
+	}
+	heir, err := h.of(ctx, *t)
+	if err != nil {
+		t.State, t.Err = Failed, fmt.Errorf("it has no plan any more, and keeps its limits as long as weir cannot tell whether its cgroup has one by another name: %w", err)
+		return
+	}
+	if t.heir = heir; heir == nil {
+		return
+	}
+	t.State = NoPlan
+	for i := range t.Rows {
+		t.Rows[i].Plan = t.Rows[i].Now
+	}
+}
+
+// of finds the heir of a target; nil: it has none.
+func (h heirs) of(ctx context.Context, t Target) (*Target, error) {
+	for _, kind := range kinds {
+		if kind == kindOf(t.key) || !h.m.Config.Needs(kind) || !mayHave(kind, *t.found) {
+			continue
+		}
+		list, asked := h.lists[kind]
+		if !asked {
+			h.m.giveWay(ctx)
+			list.all, list.err = h.m.list(ctx, kind)
+			h.lists[kind] = list
+		}
+		if list.err != nil {
+			return nil, list.err
+		}
+		if kind == "docker" && len(list.all) == 0 {
+			if err := h.isDown(ctx, *t.found); err != nil {
+				return nil, err
+			}
+		}
+		for _, l := range list.all {
+			if !has(l, *t.found) {
+				continue
+			}
+			one := Target{Name: l.String(), Choice: h.m.ChoiceOf(l), State: NoPlan, host: h.m.Host, key: keyOf(l)}
+			if one.Choice.IsNone() {
+				continue
+			}
+			its, err := h.m.Host.Target(ctx, one.key)
+			if isNowhere(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if one.found, one.group = &its, &its.Group; one.Path() == t.Path() {
+				return &one, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// isDown says that Docker's daemon does not run, while a container of it does: it comes back, and tells then which plan the
+// container has. (Podman's containers have no daemon.)
+func (h heirs) isDown(ctx context.Context, t targets.Target) error {
+	_, id, _ := targets.ContainerOf(t.Group)
+	_, err := h.m.Host.Target(ctx, "docker:"+id)
+	var none *targets.NoKindError
+	if errors.As(err, &none) {
+		return err
+	}
+	return nil
+}
+
+// isNowhere reports whether an error says that a target has no group now.
+func isNowhere(err error) bool {
+	var none *targets.NotFound
+	var stopped *targets.StoppedError
+	var ungrouped targets.Ungrouped
+	return errors.As(err, &none) || errors.As(err, &stopped) || asUngrouped(err, &ungrouped)
+}
+
+// mayHave reports whether the group of a target can be one of another kind too: what cannot is not asked for, as its daemon
+// may hang.
+func mayHave(kind string, t targets.Target) bool {
+	engine, _, is := targets.ContainerOf(t.Group)
+	switch kind {
+	case "unit":
+		return t.Owner.Unit != ""
+	case "pod":
+		_, pod := targets.PodOf(t.Group.Path())
+		return pod
+	case "vm":
+		return targets.OwnerOf(t.Group, true).Kind == "libvirt"
+	case "containerd":
+		ending := path.Ext(t.Group.Path())
+		return !is && ending != ".service" && ending != ".slice"
+	}
+	return is && engine == kind
+}
+
+// has reports whether a target that is listed has the group of another one, by its name.
+func has(l targets.Listed, t targets.Target) bool {
+	switch l.Kind {
+	case "unit":
+		return l.Name == t.Owner.Unit
+	case "pod":
+		return targets.IsPodOf(t.Group.Path(), l.UID)
+	case "vm":
+		return true // its name does not lead to its group
+	case "containerd":
+		return targets.IsCalledAfter(t.Group.Path(), l.ID)
+	}
+	_, id, is := targets.ContainerOf(t.Group)
+	return is && l.ID == id
+}
+
+// handOver has the heir's record have what is in force of a target's, and removes that. No rule changes.
+func (m Manager) handOver(t *Target, dry bool) error {
+	next, err := m.inherited(t)
+	if err != nil {
+		return err
+	}
+	switch {
+	case next == nil, dry && t.heir.State == Differs: // its own change has put it on record by then
+	case dry:
+		step, err := m.recordStep(next)
+		if err != nil {
+			return err
+		}
+		t.Preview.Steps = append(t.Preview.Steps, step)
+	default:
+		if err := next.save(m.Host.Root); err != nil {
+			return err
+		}
+	}
+	return m.unrecord(t, dry)
+}
+
+// inherited is the record of a target's heir with what is in force of the target's; nil: it stays as it is.
+func (m Manager) inherited(t *Target) (*record, error) {
+	rules, err := t.group.RulesIfAny()
+	if err != nil {
+		return nil, ifThere(err)
+	}
+	left := inForce(rules, t.record.Limits)
+	was, err := recordOf(m.Host.Root, t.heir.key)
+	if err != nil || len(left) == 0 {
+		return nil, err
+	}
+	if was == nil {
+		was = m.recordOf(*t.heir)
+		was.Limits, was.Group = nil, t.record.Group // what was done for the group is done
+	}
+	next := was.with(&record{Limits: left})
+	if next == was {
+		return nil, nil
+	}
+	return next, nil
+}
