@@ -83,6 +83,9 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	want := t.want()
 	switch {
 	case t.Err != nil:
+		if t.Plan == NoPlan {
+			c.release(e) // another target can have the group
+		}
 		e.turn(now, Failed, t.Err.Error())
 		if !now.Before(e.Next) {
 			c.again(now, e)
