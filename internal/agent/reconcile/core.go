@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ type Core struct {
 	targets map[string]*entry
 	groups  map[string]string // path of a group → key of the target whose plan it has
 	waiting map[string]*entry // that are to be tried again, by key
+	freed   map[string]bool   // kinds with targets that were refused a group which nobody has any more
 	counts  Counts
 }
 
@@ -50,6 +52,7 @@ type entry struct {
 	Status
 	id     string // of the target
 	group  string
+	denied bool   // another target had its group
 	want   string // what it was to have when it was last in force; empty: never
 	tries  int    // attempts in a row that failed
 	drifts []time.Time
@@ -61,7 +64,7 @@ type entry struct {
 // NewCore makes a Core that knows nothing. Where two kinds name the same group, the one that comes
 // first in kinds counts; of others, the one that is looked at first.
 func NewCore(kinds ...string) *Core {
-	return &Core{kinds: kinds, targets: map[string]*entry{}, groups: map[string]string{}, waiting: map[string]*entry{}}
+	return &Core{kinds: kinds, targets: map[string]*entry{}, groups: map[string]string{}, waiting: map[string]*entry{}, freed: map[string]bool{}}
 }
 
 // Decide says whether something is to be done for a target, and why. Whoever does it calls Done
@@ -128,15 +131,17 @@ func (c *Core) claim(now time.Time, e *entry, t Target) error {
 	if e.group != t.Group || t.Plan == NoPlan {
 		c.release(e)
 	}
-	if t.Group == "" || t.Plan == NoPlan {
+	if e.denied = false; t.Group == "" || t.Plan == NoPlan {
 		return nil
 	}
 	if by := c.groups[t.Group]; by != "" && by != t.Key {
 		other := c.targets[by]
 		if !c.before(t.Key, by) {
+			e.denied = true
 			return errSameGroup(other.Name, t.Group)
 		}
 		c.release(other)
+		other.denied = true
 		other.turn(now, Failed, errSameGroup(t.Name, t.Group).Error())
 		c.again(now, other)
 	}
@@ -160,11 +165,28 @@ func errSameGroup(has, group string) error {
 	return fmt.Errorf("it is in the same cgroup as %s (%s), which has a plan; write an assignment for one of them only", has, group)
 }
 
+// release takes a target's group from it. Targets that were denied this group are tried again at once: see Freed.
 func (c *Core) release(e *entry) {
 	if e.group != "" && c.groups[e.group] == e.Key {
 		delete(c.groups, e.group)
+		for key, other := range c.waiting {
+			if other != e && other.denied && other.Group == e.group {
+				c.plan(other, time.Time{})
+				kind, _, _ := strings.Cut(key, ":")
+				c.freed[kind] = true
+			}
+		}
 	}
 	e.group = ""
+}
+
+// Freed returns the kinds of targets that can have a group now which another target had, once.
+func (c *Core) Freed() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kinds := slices.Sorted(maps.Keys(c.freed))
+	clear(c.freed)
+	return kinds
 }
 
 // fights counts a change of somebody else's, and gives way to one who does not stop.

@@ -255,24 +255,6 @@ func TestOneGroupHasOnePlan(t *testing.T) {
 	}
 }
 
-// A target that has no plan any more, and could not be looked at, keeps its group from no other.
-func TestWithoutAPlanNoGroupIsKept(t *testing.T) {
-	lab.Unit(t)
-	c := NewCore()
-	c.Decide(begin, web(0, 10))
-	c.Done(begin, "docker:1", nil)
-	left := web(10, 10)
-	left.Plan, left.Err = NoPlan, errors.New("no answer")
-	if why := c.Decide(begin, left); why != None || c.targets[left.Key].State != Failed {
-		t.Errorf("%q %+v", why, c.targets[left.Key])
-	}
-	unit := web(10, 20)
-	unit.Key, unit.Name = "unit:docker-1.scope", "unit:docker-1.scope"
-	if why := c.Decide(begin, unit); why != New {
-		t.Errorf("%q %+v", why, c.targets[unit.Key])
-	}
-}
-
 // An earlier kind takes the group over, whichever is looked at first.
 func TestAnEarlierKindTakesTheGroup(t *testing.T) {
 	lab.Unit(t)

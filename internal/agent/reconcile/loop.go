@@ -272,6 +272,9 @@ func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) e
 	if err == nil || errors.Is(err, ErrBeside) {
 		l.Core.Keep(s.kind, names, keys)
 	}
+	for _, kind := range l.Core.Freed() {
+		l.Changed(kind, "")
+	}
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 // A stand-in is a source with targets of its own.
 type standIn struct {
 	kind string
+	with string // the kind whose targets have the same groups; empty: none
 
 	mu      sync.Mutex
 	now     map[string]uint64
@@ -83,7 +84,7 @@ func (s *standIn) Look(ctx context.Context, names []string) ([]Target, error) {
 	var all []Target
 	for _, n := range names {
 		if now, there := s.now[n]; there {
-			all = append(all, Target{Key: s.kind + ":" + n, Name: s.kind + ":" + n, Group: "/" + s.kind + "/" + n, Plan: "small", Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(s.want)}}})
+			all = append(all, Target{Key: s.kind + ":" + n, Name: s.kind + ":" + n, Group: "/" + cmp.Or(s.with, s.kind) + "/" + n, Plan: "small", Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(s.want)}}})
 		}
 	}
 	return all, s.beside
