@@ -65,6 +65,9 @@ func (c Choice) IsOwn() bool {
 	return c.By == byLabel || c.By == bySpace || c.Asks() || len(c.Volumes) > 0
 }
 
+// IsChosen reports whether the target itself has chosen its plan.
+func (c Choice) IsChosen() bool { return c.By == byLabel }
+
 // IsNone reports whether a target has no plan, no annotations that ask for limits, and no volumes with
 // limits.
 func (c Choice) IsNone() bool { return c.Plan == None && !c.Asks() && len(c.Volumes) == 0 }

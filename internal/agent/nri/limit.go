@@ -45,10 +45,7 @@ func annotationsOf(p *api.PodSandbox) map[string]string {
 
 // asks reports whether a target asks for limits by its own annotations. What others have planned for
 // it is no reason not to start.
-func asks(l targets.Listed, c plans.Choice) bool {
-	_, named := l.Annotations[plans.OwnAnnotation]
-	return c.Asks() || named && c.Plan != plans.None
-}
+func asks(c plans.Choice) bool { return c.Asks() || c.IsChosen() }
 
 // A limiter puts limits into force. It serves one goroutine.
 type limiter struct {
@@ -153,7 +150,7 @@ func (l *limiter) start(ctx context.Context, config *plans.Config, p *api.PodSan
 	container := listedContainer(pod, c)
 	io, err := m.Host.IO()
 	if err != nil {
-		return false, ownOr(err, asks(pod, m.ChoiceOf(pod)) || asks(container, m.ChoiceOf(container)))
+		return false, ownOr(err, asks(m.ChoiceOf(pod)) || asks(m.ChoiceOf(container)))
 	}
 	its, err := groupOf(m.Host.FS, io, c)
 	if err != nil {
@@ -178,7 +175,7 @@ func (l *limiter) start(ctx context.Context, config *plans.Config, p *api.PodSan
 			limited = limited || has
 		}
 		if err != nil {
-			errs = append(errs, ownOr(fmt.Errorf("%s: %w", one.Listed, err), asks(one.Listed, choice)))
+			errs = append(errs, ownOr(fmt.Errorf("%s: %w", one.Listed, err), asks(choice)))
 		}
 	}
 	return limited, errors.Join(errs...)

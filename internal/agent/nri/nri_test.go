@@ -171,13 +171,13 @@ func TestTheKernelRefuses(t *testing.T) {
 	if !w.told("pod", "containerd") {
 		t.Errorf("the agent was told of %v", w.changed)
 	}
-	for _, asked := range []string{"write", "write.web"} {
-		err := w.begin(t, w.pod(map[string]string{"weir.io/" + asked: "1Mi"}), container("web", webID, plain1+"/ID"))
+	for asked, value := range map[string]string{"write": "1Mi", "write.web": "1Mi", "plan": "db", "plan.web": "db"} {
+		err := w.begin(t, w.pod(map[string]string{"weir.io/" + asked: value}), container("web", webID, plain1+"/ID"))
 		if err == nil || !strings.Contains(err.Error(), "no such device") {
 			t.Errorf("%s: %v", asked, err)
 		}
 	}
-	if s := w.plugin.Status(); s.Failed != 3 || s.Limited != 0 {
+	if s := w.plugin.Status(); s.Failed != 5 || s.Limited != 0 {
 		t.Errorf("%+v", s)
 	}
 }
