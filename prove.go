@@ -33,7 +33,8 @@ type ProveRequest struct {
 	Paths []string
 	// Window is how long each kind is measured, from 1 s to 10 min; 0: up to 3 s.
 	Window time.Duration
-	// All measures all rows, and not only the six that tell the most.
+	// All measures all rows, and not only those that tell the most: six, or one for each limit if
+	// there is time for more.
 	All bool
 	// Progress is told what is being measured, and how far it is, from 0 to 1. It may be called
 	// from any goroutine; nil: nobody is told.
@@ -57,13 +58,25 @@ const (
 type Proof struct {
 	Target string // with its kind
 	Group
-	Kernel   string // its release
-	Observed bool   // the rows are the target's own I/O
-	Verdict  Verdict
+	Kernel   string  // its release
+	Observed bool    // the rows are the target's own I/O
+	Verdict  Verdict // the worst of the rows', and no better than CannotTell if a limit is Untried
 	Rows     []Row
+	Untried  []Untried // limits that were to be measured, and that no row has tried
 	Findings []Finding // those that the rows name
 	LeftOut  int       // how many rows All would measure besides
 	Notes    []Note
+}
+
+// An Untried limit is one that no row has tried. It is in bytes per second, or in operations per second
+// if Ops is true.
+type Untried struct {
+	Device, Number string // as in Device
+	Read           bool   // or else a limit of writes
+	Ops            bool   // operations are limited, and not bytes
+	Limit          uint64
+	Why            string // for people
+	Remedy         Remedy // how it can be tried
 }
 
 // A Row is one kind of I/O on one device. Rates are in bytes per second, or in operations per second
@@ -190,6 +203,9 @@ func (p *Proof) measured(proof prove.Proof) {
 	t := proof.Target
 	p.Target, p.Group = t.String(), Group{t.Group.Path(), int(proof.Version), Owner{t.Owner.Kind, t.Owner.Name}}
 	p.Kernel, p.Observed, p.Verdict, p.Findings = proof.Kernel, proof.Observed, Verdict(proof.Verdict()), findingsOf(proof.Findings())
+	for _, u := range proof.Untried {
+		p.Untried = append(p.Untried, Untried{u.Device.Node, u.Device.Number.String(), u.Key.IsRead(), u.Key.IsOps(), u.Rate, u.Why, remedyOf(u.Remedy)})
+	}
 	for _, r := range proof.Rows {
 		p.Rows = append(p.Rows, Row{Device: r.Device.Node, Number: r.Device.Number.String(), Name: r.Name, Path: string(r.Path), Read: r.Key.IsRead(),
 			Ops: r.Key.IsOps(), Limit: r.Rate, Writer: rateOf(r.Writer), Charged: rateOf(r.Cgroup), Disk: rateOf(r.Disk), Window: r.Window,

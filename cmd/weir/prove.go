@@ -50,8 +50,9 @@ func newProve(a *app) *cobra.Command {
 			"makes no load and measures only the target's own I/O. weir leaves nothing behind. (After SIGKILL an empty cgroup stays\n" +
 			"until the next weir command that looks at limits.)\n\n" +
 			"If weir why knows the cause of a verdict, the report names that finding and the weir why command that explains it.\n\n" +
-			"Exit codes: 0 everything held (also if only the device was held and the writer ran ahead in memory); 1 something was\n" +
-			"not held; 3 weir cannot tell.",
+			"Exit codes: 0 every limit held (also if only the device was held and the writer ran ahead in memory); 1 something was\n" +
+			"not held; 3 weir cannot tell, or has not tried one of the limits. Then the report says which limit, and how to try it.\n" +
+			"With a target and --on, only the limits of those devices count.",
 		Example: "  weir prove --write 10MB/s\n" +
 			"  weir prove --read 50MiB/s --read-iops 500 --on /data\n" +
 			"  weir prove cgroup:/batch --paths direct,buffered --svg batch.svg\n" +
@@ -87,7 +88,7 @@ func (f *proveFlags) register(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.window, "for", f.window, "`TIME` to measure each kind of I/O, at least 1s")
 	cmd.Flags().StringVar(&f.paths, "paths", "direct,sync,buffered,mapped", "the `KINDS` of I/O to try, of direct, sync, buffered, mapped and async (direct, 32 requests at once)")
 	cmd.Flags().DurationVar(&f.observe, "observe", 0, "make no load, and measure the target's own I/O for this `TIME`")
-	cmd.Flags().BoolVar(&f.all, "all", false, fmt.Sprintf("measure all rows, not only the %d that tell the most", prove.RowsMost))
+	cmd.Flags().BoolVar(&f.all, "all", false, fmt.Sprintf("measure all rows, not only those that tell the most (%d, or one for each limit if half a minute is enough)", prove.RowsMost))
 	cli.HoldFlag(cmd.Flags(), &f.hold, limit.HoldAuto)
 	cmd.Flags().BoolVar(&f.neighbour, "neighbour", false, "measure how fast another process reads from the same disk, without and with the limit")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the rates over time into `FILE`")

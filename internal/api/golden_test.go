@@ -21,6 +21,7 @@ func TestDocuments(t *testing.T) {
 	for name, document := range map[string]any{
 		"proof":     ProofOf(apitest.Proof(), asked),
 		"neighbour": ProofOf(apitest.Neighbour(), asked),
+		"less":      ProofOf(apitest.Less(), asked),
 		"why":       WhyOf(apitest.Why(), []Moved{moved}),
 		"trace":     TraceOf(apitest.Trace()),
 		"dirty":     DirtyOf(apitest.Dirty()),

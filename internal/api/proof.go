@@ -3,6 +3,8 @@ package api
 import (
 	"math"
 
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/internal/look/prove"
@@ -18,9 +20,21 @@ type Proof struct {
 	Observed bool          `json:"observed"`
 	Verdict  prove.Verdict `json:"verdict"`
 	Rows     []ProofRow    `json:"rows"`
+	Untried  []UntriedRate `json:"untried"`
 	Asked    string        `json:"asked"` // the command that explains the findings
 	Findings []Finding     `json:"findings"`
 	Phases   []ProofPhase  `json:"neighbour"`
+}
+
+// An UntriedRate is a limit that no row has tried.
+type UntriedRate struct {
+	Device    string        `json:"device"`
+	Number    blkdev.Number `json:"number"`
+	Direction string        `json:"direction"`
+	Unit      string        `json:"unit"`
+	Limit     uint64        `json:"limit"`
+	Why       string        `json:"why"`
+	Do        fault.Do      `json:"do"`
 }
 
 // A ProofRow is one kind of I/O, measured.
@@ -77,7 +91,10 @@ type ProofPhase struct {
 // ProofOf makes the document of a proof. asked is the command that explains its findings.
 func ProofOf(p prove.Proof, asked string) Proof {
 	doc := Proof{Schema: SchemaOf("prove"), Version: int(p.Version), Kernel: p.Kernel, Observed: p.Observed, Verdict: p.Verdict(),
-		Rows: list(p.Rows, proofRowOf), Asked: asked, Findings: list(p.Findings(), findingOf),
+		Rows: list(p.Rows, proofRowOf), Asked: asked,
+		Untried: list(p.Untried, func(u prove.Untried) UntriedRate {
+			return UntriedRate{u.Device.Node, u.Device.Number, u.Key.Direction(), unitOf(u.Key), u.Rate, u.Why, u.Remedy.Do}
+		}), Findings: list(p.Findings(), findingOf),
 		Phases: list(p.Phases, func(one prove.Phase) ProofPhase {
 			return ProofPhase{one.Name, one.Reads, one.P50.Seconds(), one.P99.Seconds(), one.Max.Seconds(), one.Hog}
 		})}
@@ -89,11 +106,7 @@ func ProofOf(p prove.Proof, asked string) Proof {
 }
 
 func proofRowOf(row prove.Row) ProofRow {
-	unit := "bytes"
-	if row.Key.IsOps() {
-		unit = "operations"
-	}
-	r := ProofRow{Device: row.Device.Node, Number: row.Device.Number, Name: row.Name, Path: row.Path, Direction: row.Key.Direction(), Unit: unit,
+	r := ProofRow{Device: row.Device.Node, Number: row.Device.Number, Name: row.Name, Path: row.Path, Direction: row.Key.Direction(), Unit: unitOf(row.Key),
 		Limit: row.Rate, Random: row.Random, Depth: max(1, row.Depth), Block: row.Block, Window: row.Window.Seconds(), Warm: row.Warm.Seconds(),
 		Operations: math.Round(row.Ops), Writer: ProofRate(row.Writer), Charged: ProofRate(row.Cgroup), Disk: ProofRate(row.Disk), Others: row.Others,
 		Verdict: row.Verdict, Reason: row.Reason, Why: row.Why, Warnings: append([]string{}, row.Warning...), Findings: append([]int{}, row.Findings...),
@@ -105,4 +118,11 @@ func proofRowOf(row prove.Row) ProofRow {
 		}
 	}
 	return r
+}
+
+func unitOf(k limit.Key) string {
+	if k.IsOps() {
+		return "operations"
+	}
+	return "bytes"
 }

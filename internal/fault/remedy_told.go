@@ -8,6 +8,12 @@ const (
 	NameOne      Do = "name-one"             // name a directory of the target
 	NameDir      Do = "name-directory"       // name a directory
 	NameOtherDir Do = "name-other-directory" // name another directory
+	AddDirect    Do = "add-direct"           // ask for direct I/O too
+	AllRows      Do = "all-rows"             // ask for all rows
+	ProveAlone   Do = "prove-alone"          // measure that limit alone, without the target
+	OtherSystem  Do = "other-file-system"    // measure on another file system
+	DropTarget   Do = "drop-target"          // do not name the target, so that a new group is measured
+	DropOther    Do = "drop-neighbour"       // do not ask for a neighbour
 	WriteLess    Do = "write-less"           // write at most Target, or name another directory
 	TellWhy      Do = "tell-why"             // ask for the reason
 	DropPlace    Do = "drop-place"           // do not name the place Target

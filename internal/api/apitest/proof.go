@@ -4,6 +4,7 @@ package apitest
 import (
 	"time"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -39,6 +40,17 @@ func Proof() prove.Proof {
 		Explained: explained,
 		Took:      12345 * time.Millisecond,
 	}
+}
+
+// Less is the proof of limits of which two were not tried.
+func Less() prove.Proof {
+	l := Proof()
+	l.Spots, l.Rows, l.Explained = l.Spots[:1], l.Rows[:1], nil
+	sda := l.Spots[0].Device
+	l.Spots[0].Limit = l.Spots[0].Limit.With(limit.WIOPS, limit.PerSecond(50_000)).With(limit.RBPS, limit.PerSecond(10e6))
+	l.Untried = []prove.Untried{{Device: sda, Key: limit.RBPS, Rate: 10e6, Why: "there is no time for a row of it", Remedy: fault.Remedy{Do: fault.AllRows}},
+		{Device: sda, Key: limit.WIOPS, Rate: 50_000, Why: "with blocks of 512 bytes, the limit of 10 MB/s is reached first", Remedy: fault.Remedy{Do: fault.ProveAlone}}}
+	return l
 }
 
 // Neighbour is the proof of what a limit does for another process.

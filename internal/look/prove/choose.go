@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/look/load"
 )
 
-// RowsMost is how many rows are measured by default.
+// RowsMost is how many rows are measured by default; more only if each tries a limit of its own.
 const RowsMost = 6
 
 // rowMost bounds how long a row is measured, including the part that is left out.
@@ -32,33 +32,60 @@ func (t Test) rank() int {
 	return len(ranks)
 }
 
-// Choose keeps so many rows of several places as tell the most, of each place in turn, and
-// says how many it leaves out. The order of each place's rows stays.
+// Choose keeps so many rows of several places as tell the most, of each place in turn, and says how
+// many it leaves out. First it keeps one row for each limit, and more than so many if those take no
+// longer than matrixMost. The order of each place's rows stays.
 func Choose(all [][]Test, most int) (kept [][]Test, left int) {
-	type row struct{ place, index, turn int }
-	var rows []row
+	rows := ordered(all)
+	kept = make([][]Test, len(all))
+	n, took := 0, time.Duration(0)
+	for _, r := range rows {
+		if took += all[r.place][r.index].least(); n >= most && (!r.first || took > matrixMost) {
+			break
+		}
+		n++
+	}
+	for i, tests := range all {
+		for j, t := range tests {
+			if slices.ContainsFunc(rows[:n], func(r chosen) bool { return r.place == i && r.index == j }) {
+				kept[i] = append(kept[i], t)
+			}
+		}
+	}
+	return kept, len(rows) - n
+}
+
+// A chosen row is one of several places. turn is its rank among the rows of its place, and first
+// that it tells the most of those that try its limit.
+type chosen struct {
+	place, index, turn int
+	first              bool
+}
+
+// ordered lists rows in the order in which they are kept.
+func ordered(all [][]Test) (rows []chosen) {
 	for i, tests := range all {
 		order := make([]int, len(tests))
 		for j := range order {
 			order[j] = j
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return tests[a].rank() - tests[b].rank() })
+		tried := make(map[limit.Key]bool)
 		for turn, j := range order {
-			rows = append(rows, row{i, j, turn})
+			rows = append(rows, chosen{i, j, turn, !tried[tests[j].Key]})
+			tried[tests[j].Key] = true
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return a.turn - b.turn })
-	left = max(0, len(rows)-most)
-	rows = rows[:len(rows)-left]
-	kept = make([][]Test, len(all))
-	for i, tests := range all {
-		for j, t := range tests {
-			if slices.ContainsFunc(rows, func(r row) bool { return r.place == i && r.index == j }) {
-				kept[i] = append(kept[i], t)
+	slices.SortStableFunc(rows, func(a, b chosen) int {
+		if a.first != b.first {
+			if a.first {
+				return -1
 			}
+			return 1
 		}
-	}
-	return kept, left
+		return a.turn - b.turn
+	})
+	return rows
 }
 
 // Brief cuts rows so that none takes longer than a person waits for one.

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,6 +22,43 @@ func TestChoose(t *testing.T) {
 	}
 	if kept, left := Choose([][]Test{one[:4]}, RowsMost); left != 0 || len(kept[0]) != 4 {
 		t.Errorf("%v, %d left", kept, left)
+	}
+}
+
+// A row of each limit comes first, and is kept beside six others' if there is time for it.
+func TestChooseKeepsARowOfEachLimit(t *testing.T) {
+	all := limit.None
+	for _, k := range limit.Keys {
+		all = all.With(k, limit.PerSecond(2_000_000))
+	}
+	one, _ := Plan(options(all.With(limit.WIOPS, limit.PerSecond(400)).With(limit.RIOPS, limit.PerSecond(400))))
+	places := func(n int) (all [][]Test) {
+		for range n {
+			all = append(all, one)
+		}
+		return all
+	}
+	kept, left := Choose(places(2), RowsMost)
+	for _, tests := range kept {
+		if keys := keysOf(tests); len(keys) != len(limit.Keys) || tests[0].Path != load.Buffered {
+			t.Errorf("%s of a place with %d limits", names(tests), len(limit.Keys))
+		}
+		for _, k := range limit.Keys {
+			if !slices.Contains(keysOf(tests), k) {
+				t.Errorf("no row tries %s: %s", k, names(tests))
+			}
+		}
+	}
+	if left != 2*len(one)-2*len(limit.Keys) {
+		t.Errorf("%d rows are left of %d", left, 2*len(one))
+	}
+	kept, left = Choose(places(5), RowsMost)
+	took, rows := time.Duration(0), 0
+	for _, tests := range kept {
+		took, rows = took+Duration(Shorten(tests, 0)), rows+len(tests)
+	}
+	if took > matrixMost || rows <= RowsMost || rows+left != 5*len(one) {
+		t.Errorf("of five places: %d rows in %s, %d left", rows, took, left)
 	}
 }
 

@@ -65,25 +65,32 @@ func (p Prover) Neighbours(ctx context.Context, place Place, window time.Duratio
 	return phases, row, nil
 }
 
-// hogOf is the load of the hog: for the first rate that is a number, writes before reads.
+// hogOf is the load of the hog: see hogRate.
 func hogOf(place Place, window time.Duration) (Test, error) {
 	room, err := place.Room()
 	if err != nil {
 		return Test{}, err
 	}
-	for _, k := range []limit.Key{limit.WBPS, limit.RBPS, limit.WIOPS, limit.RIOPS} {
-		rate, bound := place.Limit.Get(k).Number()
-		if !bound {
-			continue
-		}
-		t := Test{Path: load.Async, Key: k, Rate: rate, Depth: asyncDepth, Block: hogBlock, Size: min(hogBytes, room) / hogBlock * hogBlock,
-			Warm: time.Second, For: window + warm}
-		if k.IsOps() {
-			t.Random, t.Block = true, page
-		}
-		return t, nil
+	k, rate, bound := hogRate(place.Limit)
+	if !bound {
+		return Test{}, errors.New("neighbour: no limit for the load")
 	}
-	return Test{}, errors.New("neighbour: no limit for the load")
+	t := Test{Path: load.Async, Key: k, Rate: rate, Depth: asyncDepth, Block: hogBlock, Size: min(hogBytes, room) / hogBlock * hogBlock,
+		Warm: time.Second, For: window + warm}
+	if k.IsOps() {
+		t.Random, t.Block = true, page
+	}
+	return t, nil
+}
+
+// hogRate is the rate that the hog tries: the first one that is a number, writes before reads.
+func hogRate(l limit.Limit) (k limit.Key, rate uint64, bound bool) {
+	for _, k = range []limit.Key{limit.WBPS, limit.RBPS, limit.WIOPS, limit.RIOPS} {
+		if rate, bound = l.Get(k).Number(); bound {
+			break
+		}
+	}
+	return k, rate, bound
 }
 
 func (p Prover) beside(ctx context.Context, place Place, victim, hog Test, limited bool, files map[bool]*os.File) (phase Phase, row Row, err error) {

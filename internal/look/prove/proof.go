@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -19,7 +20,8 @@ type Proof struct {
 	Observed bool   // no load was made: the rows are the target's own I/O
 	Spots    []Spot
 	Rows     []Row
-	Phases   []Phase // what a neighbour got of the disk; none: nobody asked
+	Untried  []Untried // limits that no row has tried
+	Phases   []Phase   // what a neighbour got of the disk; none: nobody asked
 	// Explained is what weir why says of all spots, from the facts before the first row; nil:
 	// nobody asked.
 	Explained *why.Report
@@ -35,13 +37,37 @@ type Spot struct {
 	Scratch bool        // weir made the disk, and it is gone
 }
 
-// Verdict is the proof in one word: the worst of its rows.
-func (p Proof) Verdict() Verdict {
+// An Untried limit is one that was to be measured, and that no row has tried.
+type Untried struct {
+	Device blkdev.Device
+	Key    limit.Key
+	Rate   uint64 // per second
+	Why    string
+	Remedy fault.Remedy // how it can be tried
+}
+
+// String names the limit: "write 100 ops/s".
+func (u Untried) String() string {
+	return u.Key.Direction() + " " + limit.PerSecond(u.Rate).Format(u.Key)
+}
+
+// Measured is the worst verdict of the rows.
+func (p Proof) Measured() Verdict {
 	var all []Verdict
 	for _, row := range p.Rows {
 		all = append(all, row.Verdict)
 	}
 	return Worst(all)
+}
+
+// Verdict is the proof in one word: the worst of its rows, and no better than CannotTell if there is
+// a limit that none has tried.
+func (p Proof) Verdict() Verdict {
+	measured := p.Measured()
+	if len(p.Untried) == 0 {
+		return measured
+	}
+	return Worst([]Verdict{measured, CannotTell})
 }
 
 // Findings are those that the rows name, in weir why's order.

@@ -31,6 +31,6 @@ type Request struct {
 	Window time.Duration // for each row
 	// Short cuts rows so that a person waits for no longer than half a minute.
 	Short bool
-	// All measures all rows, and not only the RowsMost that tell the most.
+	// All measures all rows, and not only those that tell the most: see Choose.
 	All bool
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/load"
@@ -17,12 +18,11 @@ func (t Test) fillsMemory() bool {
 	return !t.Key.IsRead() && (t.Delayed() || t.Path == load.Mapped)
 }
 
-// Spare leaves out the writes into memory that could take a target down with the load,
-// and notes them. Where memory runs out, the kernel kills the load first; but the whole
+// Spare leaves out the writes into memory that could take a target down with the load. Where memory runs out, the kernel kills the load first; but the whole
 // group with it where memory.oom.group says so (cgroup-v2.rst, "Memory Interface
 // Files"), and systemd stops a service of which it has killed anything
 // (systemd.service(5), OOMPolicy=).
-func (p Place) Spare(tests []Test) (kept []Test, notes []string, err error) {
+func (p Place) Spare(tests []Test) (kept []Test, omitted []Omission, err error) {
 	if !p.Stays() {
 		return tests, nil, nil
 	}
@@ -34,12 +34,12 @@ func (p Place) Spare(tests []Test) (kept []Test, notes []string, err error) {
 			}
 		}
 		if why != "" {
-			notes = append(notes, fmt.Sprintf("%s: not tried; %s; to measure it in a new group, leave out the target", t, why))
+			omitted = append(omitted, Omission{t.Key, t.String(), why, fault.DropTarget})
 			continue
 		}
 		kept = append(kept, t)
 	}
-	return kept, notes, nil
+	return kept, omitted, nil
 }
 
 // atRisk says why so many bytes of page cache might take the target down, from the

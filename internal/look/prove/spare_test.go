@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
@@ -51,7 +52,14 @@ func TestSpare(t *testing.T) {
 	} {
 		g := groupIn(t, "/a/b", c.files)
 		p := Place{Target: g, Inside: g, Unit: c.unit}
-		kept, notes, err := p.Spare(tests)
+		kept, omitted, err := p.Spare(tests)
+		var notes []string
+		for _, o := range omitted {
+			notes = append(notes, o.String())
+			if o.Do != fault.DropTarget || o.Key != limit.WBPS {
+				t.Errorf("%s: %+v", name, o)
+			}
+		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

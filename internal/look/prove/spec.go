@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/load"
 )
@@ -82,14 +83,25 @@ type Options struct {
 	Entangled bool
 }
 
-// Plan lists the rows for the rates of a limit that are numbers, and notes what is left out,
-// one sentence each.
-func Plan(o Options) (tests []Test, notes []string) {
+// An Omission is a kind of I/O that is left out of the rows.
+type Omission struct {
+	Key  limit.Key // the rate that it would have tried
+	What string    // "buffered write of 100 ops/s"
+	Why  string
+	Do   fault.Do // what can be done so that a row tries the rate
+}
+
+func (o Omission) String() string { return o.What + ": not tried; " + o.Why }
+
+// Plan lists the rows for the rates of a limit that are numbers, and what is left out of them. Each
+// of these rates has a row or an omission.
+func Plan(o Options) (tests []Test, omitted []Omission) {
 	for _, k := range []limit.Key{limit.WBPS, limit.RBPS, limit.WIOPS, limit.RIOPS} {
 		rate, bound := o.Limit.Get(k).Number()
 		if !bound {
 			continue
 		}
+		before := len(tests) + len(omitted)
 		for _, p := range o.Paths {
 			if p == load.Sync && k.IsRead() {
 				continue // a read is waited for in any case
@@ -97,28 +109,44 @@ func Plan(o Options) (tests []Test, notes []string) {
 			direct := p == load.Direct || p == load.Async
 			cached := direct && o.Cached && !k.IsRead()
 			if k.IsOps() && (!direct || cached) {
-				if len(o.Paths) == 1 || cached {
-					notes = append(notes, fmt.Sprintf("%s %s of %s: not tried; the page cache merges many operations into one request, so their number says nothing",
-						p, k.Direction(), o.Limit.Get(k).Format(k)))
+				if cached {
+					omitted = append(omitted, o.merged(string(p)+" ", k, fault.OtherSystem))
 				}
 				continue
 			}
-			t, note := o.test(p, k, rate)
-			if note != "" {
-				notes = append(notes, note)
+			t, why := o.test(p, k, rate)
+			if why != "" {
+				omitted = append(omitted, Omission{k, k.Direction() + " " + o.Limit.Get(k).Format(k), why, fault.ProveAlone})
 				continue
-			}
-			if t.Pace > 0 {
-				notes = append(notes, fmt.Sprintf("%s %s of %s: tried with %s/s, so that the writer does not overtake the writeback",
-					p, k.Direction(), o.Limit.Get(k).Format(k), limit.FormatMeasured(float64(t.Pace))))
 			}
 			tests = append(tests, t)
 		}
+		if before < len(tests)+len(omitted) {
+			continue
+		}
+		if k.IsOps() {
+			omitted = append(omitted, o.merged(o.named(), k, fault.AddDirect))
+		} else {
+			omitted = append(omitted, Omission{k, o.named() + "read of " + o.Limit.Get(k).Format(k), "only writes are synchronous", fault.AddDirect})
+		}
 	}
-	return tests, notes
+	return tests, omitted
 }
 
-func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note string) {
+// merged is the omission of operations that go through the page cache.
+func (o Options) merged(path string, k limit.Key, do fault.Do) Omission {
+	return Omission{k, path + k.Direction() + " of " + o.Limit.Get(k).Format(k), "the page cache merges many operations into one request, so their number says nothing", do}
+}
+
+// named is the only path that is to be tried; empty: there are several.
+func (o Options) named() string {
+	if len(o.Paths) == 1 {
+		return string(o.Paths[0]) + " "
+	}
+	return ""
+}
+
+func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, why string) {
 	t = Test{Path: p, Key: k, Rate: rate, Warm: warm, For: o.For, Cached: o.Cached && !k.IsRead() && (p == load.Direct || p == load.Async)}
 	if p == load.Async {
 		t.Depth = asyncDepth
@@ -134,8 +162,7 @@ func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note strin
 			t.Block = o.Logical
 		}
 		if other > 0 && rate*uint64(t.Block) > other-other/10 {
-			return t, fmt.Sprintf("%s %s: not tried; with blocks of %d bytes, the limit of %s is reached first",
-				k.Direction(), o.Limit.Get(k).Format(k), t.Block, o.Limit.Get(sister(k)).Format(sister(k)))
+			return t, o.otherFirst(t)
 		}
 	} else {
 		t.Block = blockFor(rate, o.Logical)
@@ -146,8 +173,7 @@ func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note strin
 			t.Block *= 2 // so that the operations' own limit is not reached first
 		}
 		if other > 0 && uint64(t.Block) < rate/other {
-			return t, fmt.Sprintf("%s %s: not tried; with blocks of %d bytes, the limit of %s is reached first",
-				k.Direction(), o.Limit.Get(k).Format(k), t.Block, o.Limit.Get(sister(k)).Format(sister(k)))
+			return t, o.otherFirst(t)
 		}
 	}
 	t.Size = o.size(t)
@@ -155,6 +181,12 @@ func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note strin
 		t.pace(o)
 	}
 	return t, ""
+}
+
+// otherFirst is why a row cannot reach its limit.
+func (o Options) otherFirst(t Test) string {
+	other := sister(t.Key)
+	return fmt.Sprintf("with blocks of %d bytes, the limit of %s is reached first", t.Block, o.Limit.Get(other).Format(other))
 }
 
 // pace keeps the writer from a second round, where the disk has room for enough more
@@ -217,9 +249,14 @@ func (o Options) size(t Test) int64 {
 	return max(size/int64(t.Block), 1) * int64(t.Block)
 }
 
+// around is how long it takes to make a row's group, and for the disk to be quiet.
+const around = 300 * time.Millisecond
+
+// windowLeast is how long a row is measured at least if rows are cut: that gives ±5 %.
+const windowLeast = 2 * time.Second
+
 // Duration is how long rows take, one after the other.
 func Duration(tests []Test) time.Duration {
-	const around = 300 * time.Millisecond // to make a group, and for the disk to be quiet
 	var sum time.Duration
 	for _, t := range tests {
 		sum += t.Warm + t.For + around
@@ -227,17 +264,28 @@ func Duration(tests []Test) time.Duration {
 	return sum
 }
 
-// Shorten cuts rows to fit a time, but none below two seconds, which give ±5 %.
+// least is how long a row takes that is cut.
+func (t Test) least() time.Duration { return t.Warm + min(windowLeast, t.For) + around }
+
+// Shorten cuts rows to fit a time, but none below windowLeast.
 func Shorten(tests []Test, most time.Duration) []Test {
-	const least = 2 * time.Second
-	over := Duration(tests) - most
-	if over <= 0 {
-		return tests
-	}
-	cut := over/time.Duration(len(tests)) + time.Millisecond
 	tests = slices.Clone(tests)
-	for i := range tests {
-		tests[i].For = max(min(least, tests[i].For), tests[i].For-cut)
+	for {
+		over := Duration(tests) - most
+		long := 0 // rows that can be cut
+		for _, t := range tests {
+			if t.For > windowLeast {
+				long++
+			}
+		}
+		if over <= 0 || long == 0 {
+			return tests
+		}
+		cut := over/time.Duration(long) + time.Millisecond
+		for i := range tests {
+			if tests[i].For > windowLeast {
+				tests[i].For = max(windowLeast, tests[i].For-cut)
+			}
+		}
 	}
-	return tests
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 )
@@ -45,8 +46,7 @@ func (t *Trial) findTarget(ctx context.Context) error {
 				return err
 			}
 			if !reached {
-				t.Notes = append(t.Notes, note.Noticef("no-directory", "%s (%s) is limited, but weir finds no directory of the target on it where it can create a file",
-					at.Device.Node, binding.Device).With(fault.Remedy{Do: fault.NameOne}))
+				t.withoutDirectory(at)
 				continue
 			}
 			t.closing = append(t.closing, func() error {
@@ -63,6 +63,16 @@ func (t *Trial) findTarget(ctx context.Context) error {
 		t.Notes = append(t.Notes, note.Infof("inside", "weir's loads run inside %s and share its limits and its memory; nothing is left behind", b.inside.Path()))
 	}
 	return nil
+}
+
+// withoutDirectory notes a limited device that cannot be measured. Where directories were named, the
+// question is about the devices of these.
+func (t *Trial) withoutDirectory(at Place) {
+	const why = "weir finds no directory of the target on it where it can create a file"
+	t.Notes = append(t.Notes, note.Noticef("no-directory", "%s (%s) is limited, but %s", at.Device.Node, at.Device.Number, why).With(fault.Remedy{Do: fault.NameOne}))
+	if len(t.request.Dirs) == 0 {
+		t.untried = append(t.untried, at.untried(nil, func(limit.Key) (string, fault.Do) { return why, fault.NameOne })...)
+	}
 }
 
 // bound reads what binds the target.

@@ -33,6 +33,7 @@ type Trial struct {
 	version cgroupfs.Version
 	places  []Place
 	tests   [][]Test // of each place; none: the target is observed, or a neighbour measured
+	untried []Untried
 	report  *why.Report
 	closing []func() error
 }
@@ -56,7 +57,11 @@ func Prepare(ctx context.Context, h *host.Host, r Request) (*Trial, error) {
 	} else {
 		err = t.findOwn(ctx)
 	}
-	if err == nil && r.Observe == 0 && !r.Neighbour {
+	switch {
+	case err != nil || r.Observe != 0:
+	case r.Neighbour:
+		t.planNeighbour()
+	default:
 		err = t.plan()
 	}
 	if err == nil {
@@ -82,21 +87,33 @@ func (t *Trial) notice(code, format string, args ...any) {
 // plan lists the rows of each place.
 func (t *Trial) plan() error {
 	count := 0
+	omitted := make([][]Omission, len(t.places))
 	for i := range t.places {
 		if err := t.markRooted(&t.places[i]); err != nil {
 			return err
 		}
-		list, err := t.rowsOf(t.places[i])
+		list, left, err := t.rowsOf(t.places[i])
 		if err != nil {
 			return err
 		}
 		t.tests, count = append(t.tests, list), count+len(list)
+		omitted[i] = left
 	}
 	if count == 0 {
 		return fault.With(&fault.Unsupported{Feature: "prove", Reason: "none of the limits can be tried this way"}, fault.Remedy{Do: fault.OtherKinds})
 	}
+	planned := t.tests
 	if !t.request.All {
-		t.tests, t.Left = Choose(t.tests, RowsMost)
+		t.tests, t.Left = Choose(planned, RowsMost)
+	}
+	for i, p := range t.places {
+		t.untried = append(t.untried, p.untried(keysOf(t.tests[i]), func(k limit.Key) (string, fault.Do) {
+			at := slices.IndexFunc(omitted[i], func(o Omission) bool { return o.Key == k })
+			if at < 0 || slices.Contains(keysOf(planned[i]), k) {
+				return "there is no time for a row of it", fault.AllRows
+			}
+			return omitted[i][at].Why, omitted[i][at].Do
+		})...)
 	}
 	if t.request.Short {
 		for i := range t.tests {
@@ -106,25 +123,57 @@ func (t *Trial) plan() error {
 	return nil
 }
 
+// planNeighbour notes the limits that the row beside a neighbour does not try.
+func (t *Trial) planNeighbour() {
+	hog, _, _ := hogRate(t.places[0].Limit)
+	t.untried = t.places[0].untried([]limit.Key{hog}, func(limit.Key) (string, fault.Do) {
+		return "with a neighbour, weir measures one limit", fault.DropOther
+	})
+}
+
 // rowsOf plans the rows of one place, and notes what is left out.
-func (t *Trial) rowsOf(p Place) ([]Test, error) {
+func (t *Trial) rowsOf(p Place) ([]Test, []Omission, error) {
 	room, err := p.Room()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	logical, err := t.host.Devices().LogicalBlock(p.Device.Number)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	tests, notes := Plan(Options{Limit: p.Limit, Paths: t.request.Paths, For: t.request.Window, Logical: logical, Room: room, Drains: p.Drains(), Cached: p.Cached(), Entangled: p.Entangled()})
-	for _, n := range notes {
-		t.notice("not-tried", "%s", n)
+	tests, omitted := Plan(Options{Limit: p.Limit, Paths: t.request.Paths, For: t.request.Window, Logical: logical, Room: room, Drains: p.Drains(), Cached: p.Cached(), Entangled: p.Entangled()})
+	for _, o := range omitted {
+		t.notice("not-tried", "%s", o)
 	}
-	tests, notes, err = p.Spare(tests)
-	for _, n := range notes {
-		t.notice("not-tried", "%s", n)
+	for _, test := range tests {
+		if test.Pace > 0 {
+			t.notice("not-tried", "%s %s of %s: tried with %s/s, so that the writer does not overtake the writeback",
+				test.Path, test.Key.Direction(), p.Limit.Get(test.Key).Format(test.Key), limit.FormatMeasured(float64(test.Pace)))
+		}
 	}
-	return tests, err
+	tests, spared, err := p.Spare(tests)
+	for _, o := range spared {
+		t.Notes = append(t.Notes, note.Noticef("not-tried", "%s", o).With(fault.Remedy{Do: o.Do}))
+	}
+	return tests, append(omitted, spared...), err
+}
+
+// untried are the limits of a place that are not among those tried, with the reason for each.
+func (p Place) untried(tried []limit.Key, why func(limit.Key) (string, fault.Do)) (all []Untried) {
+	for _, k := range limit.Keys {
+		if rate, bound := p.Limit.Get(k).Number(); bound && !slices.Contains(tried, k) {
+			text, do := why(k)
+			all = append(all, Untried{p.Device, k, rate, text, fault.Remedy{Do: do}})
+		}
+	}
+	return all
+}
+
+func keysOf(tests []Test) (keys []limit.Key) {
+	for _, t := range tests {
+		keys = append(keys, t.Key)
+	}
+	return keys
 }
 
 // markRooted notes what limits a place's writeback for all groups together.
@@ -187,6 +236,7 @@ func (t *Trial) Measure(ctx context.Context, p Prover) (Proof, error) {
 	p.Devices = t.host.Devices()
 	proof := Proof{Target: t.request.Target, Version: t.version, Kernel: kernel.Running(), Observed: t.request.Observe > 0, Explained: t.report}
 	began := time.Now()
+	proof.Untried = t.untried
 	err := t.measure(ctx, p, &proof)
 	proof.Took = time.Since(began)
 	measured := t.places

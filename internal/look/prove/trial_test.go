@@ -3,6 +3,7 @@ package prove
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -103,6 +105,15 @@ func TestPrepareRefuses(t *testing.T) {
 	if len(trial.Notes) != 2 || trial.Notes[0].Code != "no-directory" || trial.Notes[0].Remedy.Do != fault.NameOne {
 		t.Errorf("each device without a directory is named: %v", trial.Notes)
 	}
+	var limits int
+	for _, u := range trial.untried {
+		if limits++; u.Remedy.Do != fault.NameOne || u.Device.Node == "" || u.Rate == 0 {
+			t.Errorf("%+v", u)
+		}
+	}
+	if limits < 2 {
+		t.Errorf("the limits of each device without a directory are named: %+v", trial.untried)
+	}
 	var unreachable *UnreachableError
 	if _, err := prepared(t, h, Request{Target: found(t, h, "cgroup:/batch"), Dirs: []string{"/none"}}); !errors.As(err, &unreachable) || unreachable.Dir != "/none" {
 		t.Errorf("a directory that is not there: %v", err)
@@ -182,6 +193,74 @@ func TestProof(t *testing.T) {
 	}
 }
 
+// A limit that no row has tried leaves a proof without an answer, and does not excuse one that is not held.
+func TestProofOfLess(t *testing.T) {
+	row := func(v Verdict) []Row { return []Row{{Judgement: Judgement{Verdict: v}}} }
+	less := []Untried{{Key: limit.WIOPS, Rate: 100}}
+	for v, want := range map[Verdict]Verdict{Held: CannotTell, HeldAtDevice: CannotTell, CannotTell: CannotTell, NotHeld: NotHeld} {
+		p := Proof{Rows: row(v), Untried: less}
+		if p.Verdict() != want || p.Measured() != v {
+			t.Errorf("rows are %s: %s, measured %s", v, p.Verdict(), p.Measured())
+		}
+	}
+	if got := less[0].String(); got != "write 100 ops/s" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Each limit that no row tries is named, with what can be done: one that cannot be tried beside
+// another, one that is left out for want of time, and one that is not the neighbour's.
+func TestPlanNamesTheUntried(t *testing.T) {
+	h := hosttest.Open(t, "v2", map[string]string{"sys/devices/pci0000:00/block/vda/queue/logical_block_size": "512\n"}, host.Options{})
+	at := Place{Dir: t.TempDir(), Device: blkdev.Device{Number: blkdev.Number{Major: 254}}, Limit: limit.None.With(limit.WBPS, limit.PerSecond(10e6)).With(limit.WIOPS, limit.PerSecond(50_000))}
+	plan := func(r Request, n int) *Trial {
+		r.Window, r.Short = 3*time.Second, true
+		trial := &Trial{host: h, request: r}
+		for range n {
+			trial.places = append(trial.places, at)
+		}
+		if err := trial.plan(); err != nil {
+			t.Fatal(err)
+		}
+		return trial
+	}
+	for _, r := range []Request{{Paths: Paths}, {Paths: Paths, All: true}} {
+		if u := plan(r, 1).untried; len(u) != 1 || u[0].Key != limit.WIOPS || u[0].Rate != 50_000 || u[0].Remedy.Do != fault.ProveAlone || u[0].Device.Number != at.Device.Number {
+			t.Errorf("%+v", u)
+		}
+	}
+	at.Limit = at.Limit.With(limit.RBPS, limit.PerSecond(10e6)).With(limit.WIOPS, limit.PerSecond(500)).With(limit.RIOPS, limit.PerSecond(500))
+	if u := plan(Request{Paths: Paths}, 2).untried; len(u) != 0 {
+		t.Errorf("there is time for all: %+v", u)
+	}
+	u := plan(Request{Paths: Paths}, 5).untried
+	if len(u) == 0 || u[0].Remedy.Do != fault.AllRows {
+		t.Errorf("%+v", u)
+	}
+	if u := plan(Request{Paths: Paths, All: true}, 5).untried; len(u) != 0 {
+		t.Errorf("of all rows: %+v", u)
+	}
+	trial := &Trial{places: []Place{at}}
+	if trial.planNeighbour(); len(trial.untried) != 3 || trial.untried[0].Remedy.Do != fault.DropOther || trial.untried[0].Key == limit.WBPS {
+		t.Errorf("beside a neighbour: %+v", trial.untried)
+	}
+}
+
+// What is tried with less than the writer could do is noted.
+func TestPlanNotesPace(t *testing.T) {
+	h := hosttest.Open(t, "v2", map[string]string{"sys/devices/pci0000:00/block/vda/queue/logical_block_size": "512\n"}, host.Options{})
+	for kind, paced := range map[string]bool{"btrfs": true, "ext4": false} {
+		at := Place{Dir: t.TempDir(), Device: blkdev.Device{Number: blkdev.Number{Major: 254}}, FS: &blkdev.Mount{FSType: kind}, Limit: limit.None.With(limit.WBPS, limit.PerSecond(1e6))}
+		trial := &Trial{host: h, request: Request{Paths: Paths, Window: 3 * time.Second}, places: []Place{at}}
+		if err := trial.plan(); err != nil {
+			t.Fatal(err)
+		}
+		if is := slices.ContainsFunc(trial.Notes, func(n note.Note) bool { return strings.Contains(n.Text, "tried with") }); is != paced || len(trial.untried) != 0 {
+			t.Errorf("%s: %v, %v", kind, trial.Notes, trial.untried)
+		}
+	}
+}
+
 // What a short proof may take is shared by its places.
 func TestPlanShortens(t *testing.T) {
 	h := hosttest.Open(t, "v2", map[string]string{"sys/devices/pci0000:00/block/vda/queue/logical_block_size": "512\n"}, host.Options{})
@@ -208,8 +287,11 @@ func TestPlanShortens(t *testing.T) {
 	if took, rows := total(Request{All: true}, 1); took < time.Minute || rows <= RowsMost {
 		t.Errorf("a window that was asked for: %s, %d rows", took, rows)
 	}
-	if took, rows := total(Request{Short: true}, 3); took > 28*time.Second || rows != RowsMost {
-		t.Errorf("a short proof: %s, %d rows", took, rows)
+	if took, rows := total(Request{Short: true}, 2); took > 28*time.Second || rows != 2*len(limit.Keys) {
+		t.Errorf("a short proof of each limit: %s, %d rows", took, rows)
+	}
+	if took, rows := total(Request{Short: true}, 3); took+time.Duration(rows)*around > 28*time.Second || rows <= RowsMost || rows == 3*len(limit.Keys) {
+		t.Errorf("a short proof of more limits than there is time for: %s, %d rows", took, rows)
 	}
 	if took, rows := total(Request{Short: true, All: true}, 1); took > 28*time.Second || rows <= RowsMost {
 		t.Errorf("a short proof of all rows: %s, %d rows", took, rows)

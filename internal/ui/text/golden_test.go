@@ -20,6 +20,7 @@ func TestTexts(t *testing.T) {
 	ofTarget.Target, ofTarget.Supposed, ofTarget.Group.Owner = "pid:4711", true, targets.Owner{Kind: "unknown"}
 	for name, print := range map[string]func(*cli.Out){
 		"proof":      func(out *cli.Out) { Proof(out, apitest.Proof(), asked) },
+		"less":       func(out *cli.Out) { Proof(out, apitest.Less(), asked) },
 		"neighbour":  func(out *cli.Out) { Proof(out, apitest.Neighbour(), asked) },
 		"observed":   func(out *cli.Out) { Proof(out, apitest.Observed(), asked) },
 		"why":        func(out *cli.Out) { Why(out, apitest.Why()) },

@@ -69,7 +69,10 @@ func Proof(out *cli.Out, p prove.Proof, asked string) {
 		}
 		out.Print("%s", note)
 	}
-	out.Print("%s · %s", windows(p), exitText(p.Verdict()))
+	for _, u := range p.Untried {
+		out.Print("%s, %s: not tried; %s", u.Device.Node, u, withRemedy(u.Why, u.Remedy))
+	}
+	out.Print("%s · %s", windows(p), exitText(p))
 }
 
 // phases prints what the neighbour got.
@@ -103,11 +106,14 @@ func windows(p prove.Proof) string {
 	return cli.Duration(shortest) + " to " + cli.Duration(longest) + " per row, start-up left out · " + rows
 }
 
-func exitText(v prove.Verdict) string {
-	switch v {
+func exitText(p prove.Proof) string {
+	switch p.Verdict() {
 	case prove.NotHeld:
 		return "NOT HELD (exit 1)"
 	case prove.CannotTell:
+		if p.Measured() != prove.CannotTell {
+			return fmt.Sprintf("cannot tell of %s; the rest is held (exit 3)", cli.Plural(len(p.Untried), "limit", "limits"))
+		}
 		return "cannot tell (exit 3)"
 	}
 	return string(prove.Held)
