@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -33,8 +34,17 @@ func By(ctx context.Context, h *host.Host, t targets.Target) (why.Kept, error) {
 	if err != nil || len(entries) == 0 {
 		return why.Kept{}, err
 	}
+	b := base{h, t, t.Group.Hierarchy().Version}
+	ofScope := b.scoped() && file == scope{b}.path() // whose names systemd follows, and not the container
 	k := why.Kept{File: file}
 	for _, e := range entries { // a later one counts where two are on one device
+		if ofScope {
+			dev, is := systemd.DeviceOf(ctx, h.Root, e.On)
+			if k.Unknown = k.Unknown || !is; is {
+				k.Rules = overlay(k.Rules, cgroupfs.Rule{Device: dev, Limit: e.Limit})
+			}
+			continue
+		}
 		asked, _, err := place.OwnDisks(ctx, h.Devices(), []limit.Asked{e}, t)
 		var on []place.Placed
 		if err == nil {

@@ -1,6 +1,7 @@
 package keep
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,7 +142,56 @@ func TestScope(t *testing.T) {
 	if err := os.Remove(RecordPath(h, r.Target)); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := By(t.Context(), h, its); err != nil || in.File != plan.File.Path {
+	if in, err := By(t.Context(), h, its); err != nil || in.File != plan.File.Path || in.Unknown || len(in.Rules) != 1 || in.Rules[0].Device != vdb.Number {
 		t.Errorf("kept: %+v, %v", in, err)
+	}
+}
+
+// The drop-in of a scope names a disk so that it is the same one after a boot, where it can, and
+// says so where it cannot. A number that an older weir has written there goes.
+func TestScopeNamesDisksForGood(t *testing.T) {
+	const lasting = "/dev/disk/by-id/virtio-data"
+	file := dropin.Path("docker-" + id + ".scope")
+	gone := blkdev.Device{Number: blkdev.Number{Major: 254, Minor: 99}, Node: "/dev/vdz"}
+	older := []limit.Asked{{On: "/dev/block/254:16", Limit: limit.Limit{RBPS: limit.PerSecond(7)}.Overlay(writes(6))}, {On: "/dev/block/254:99", Limit: writes(1)}}
+	text, err := dropin.ScopeText("docker:web", older, func(limit.Asked) []string { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, "v2", map[string]string{file: text})
+	link := filepath.Join(h.Root, lasting)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink("../../vdb", link)); err != nil {
+		t.Fatal(err)
+	}
+	its := container(group(t, h), "docker-"+id+".scope")
+	k := Of(h, its, cgroupfs.V2)
+	plan, edit := keepIn(t, k, wanted(writes(5), ""))
+	if strings.Contains(plan.File.Text, "254:16") || !strings.Contains(plan.File.Text, "\nIOWriteBandwidthMax="+lasting+" 5\n") || !strings.Contains(plan.File.Text, "\nIOReadBandwidthMax="+lasting+" 7\n") || len(edit.Notes) != 0 {
+		t.Errorf("%s\n%+v", plan.File.Text, edit.Notes)
+	}
+	if err := os.WriteFile(plan.File.Path, []byte(plan.File.Text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := By(t.Context(), h, its); err != nil || !in.Unknown || len(in.Rules) != 1 || in.Rules[0].Device != vdb.Number {
+		t.Errorf("kept: %+v, %v", in, err)
+	}
+	if plan, _ := forgetIn(t, k, vdb.Number); strings.Contains(plan.File.Text, lasting) || !strings.Contains(plan.File.Text, "254:99") {
+		t.Errorf("%s", plan.File.Text)
+	}
+	if plan, _ := forgetIn(t, k, gone.Number); !strings.Contains(plan.File.Text, lasting) || strings.Contains(plan.File.Text, "254:99") {
+		t.Errorf("of a disk that is gone: %s", plan.File.Text)
+	}
+	for l, notes := range map[limit.Limit]int{writes(3): 1, {WBPS: limit.Unlimited}: 0} {
+		w := wanted(l, "")
+		w.Places[0].Device = gone
+		_, edit = keepIn(t, k, w)
+		if len(edit.Notes) != notes {
+			t.Errorf("%s: %v", l, edit.Notes)
+		}
+		for _, n := range edit.Notes {
+			if n.Level != note.Warning || n.Remedy != (fault.Remedy{Do: fault.SetAgain, Target: "docker:web"}) || !strings.Contains(n.Text, "254:99, which may be another disk") {
+				t.Errorf("%+v", n)
+			}
+		}
 	}
 }

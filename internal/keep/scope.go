@@ -2,6 +2,7 @@ package keep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -30,8 +31,20 @@ func (k scope) Keep(ctx context.Context, w Wanted, plan *hold.Plan) (Edit, error
 	if err != nil {
 		return Edit{}, err
 	}
+	var edit Edit
 	for _, p := range w.Places {
-		entries = dropin.Merge(entries, limit.Asked{On: systemd.NodeOf(p.Device.Number), Limit: p.Limit})
+		name, err := systemd.LastingPath(ctx, k.h.Root, p.Device.Number)
+		var none *systemd.NoLastingPathError
+		if errors.As(err, &none) {
+			name, err = systemd.NodeOf(p.Device.Number), nil
+			if p.Limit.Bounds() {
+				edit.Notes = append(edit.Notes, k.fleeting(p.Device))
+			}
+		}
+		if err != nil {
+			return Edit{}, err
+		}
+		entries = dropin.Merge(k.renamed(ctx, entries, p.Device.Number, name), limit.Asked{On: name, Limit: p.Limit})
 	}
 	if err := k.plan(plan, entries); err != nil {
 		return Edit{}, err
@@ -41,10 +54,40 @@ func (k scope) Keep(ctx context.Context, w Wanted, plan *hold.Plan) (Edit, error
 		return Edit{}, err
 	}
 	other, err := k.other()
-	return Edit{After: removes(k.h, append(files, other...), note.Note{})}, err
+	edit.After = removes(k.h, append(files, other...), note.Note{})
+	return edit, err
 }
 
-func (k scope) Forget(_ context.Context, only []blkdev.Number, plan *hold.Plan) (Edit, error) {
+// fleeting warns of a device that has no name but its number.
+func (k scope) fleeting(d blkdev.Device) note.Note {
+	return note.Warningf("fleeting-name", "%s names %s by its number, %s, which may be another disk after a boot: no link in /dev/disk/by-id leads to it, and no file system of it is mounted",
+		k.path(), d.Node, d.Number).With(fault.Remedy{Do: fault.SetAgain, Target: k.t.String()})
+}
+
+// renamed gives all entries of a device one name: an older one, such as its number, may be another
+// disk's after a boot, and systemd would set both.
+func (k scope) renamed(ctx context.Context, entries []limit.Asked, dev blkdev.Number, name string) []limit.Asked {
+	one := limit.Asked{On: name}
+	left := slices.DeleteFunc(slices.Clone(entries), func(e limit.Asked) bool {
+		its := k.isOn(ctx, e, dev)
+		if its {
+			one.Limit = one.Limit.Overlay(e.Limit)
+		}
+		return its
+	})
+	if one.Limit.IsZero() {
+		return left
+	}
+	return append(left, one)
+}
+
+// isOn reports whether an entry is on a device.
+func (k scope) isOn(ctx context.Context, e limit.Asked, dev blkdev.Number) bool {
+	on, is := systemd.DeviceOf(ctx, k.h.Root, e.On)
+	return is && on == dev || e.On == systemd.NodeOf(dev) // of a disk that is gone
+}
+
+func (k scope) Forget(ctx context.Context, only []blkdev.Number, plan *hold.Plan) (Edit, error) {
 	edit, err := k.forgetOther(only)
 	if err != nil {
 		return edit, err
@@ -54,7 +97,7 @@ func (k scope) Forget(_ context.Context, only []blkdev.Number, plan *hold.Plan) 
 		return edit, err
 	}
 	return edit, k.plan(plan, slices.DeleteFunc(entries, func(e limit.Asked) bool {
-		return len(only) == 0 || slices.ContainsFunc(only, func(n blkdev.Number) bool { return systemd.NodeOf(n) == e.On })
+		return len(only) == 0 || slices.ContainsFunc(only, func(n blkdev.Number) bool { return k.isOn(ctx, e, n) })
 	}))
 }
 

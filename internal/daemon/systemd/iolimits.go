@@ -70,6 +70,16 @@ func addRates(all []PathLimit, k limit.Key, rates []deviceRate) []PathLimit {
 	return all
 }
 
+// DeviceOf returns the device on which systemd sets a limit that names a path. is is false if it sets
+// none, or if that cannot be seen.
+func DeviceOf(ctx context.Context, root, path string) (dev blkdev.Number, is bool) {
+	on := devicesOf(ctx, blkdev.New(root), path)
+	if len(on) == 0 {
+		return dev, false
+	}
+	return on[len(on)-1], true
+}
+
 // devicesOf returns the devices on systemd's way from a path to the device whose rule it
 // writes, that device last (src/core/cgroup.c, lookup_block_device): the disk of a node, or of
 // the file system of any other path, and on through devices on a single disk, such as LUKS and
