@@ -144,7 +144,8 @@ func (t *target) look(at time.Time, g *watch.Group) (busy bool) {
 				continue
 			}
 			m := t.rate(n, d.Number, k, perSec)
-			m.Node, m.expected, m.paced = d.Node, d.Expected, g.Paced
+			m.Node = d.Node
+			m.expect(d.Expected, g.Paced)
 			busy = m.look(reading{at, totalOf(d.Total, k)}) || busy
 			n++
 		}
@@ -167,6 +168,27 @@ func (t *target) rate(n int, device blkdev.Number, k limit.Key, perSec uint64) *
 		*m = measured{Limit: Limit{Device: device, Key: k, PerSec: perSec, State: NotTold}}
 	}
 	return m
+}
+
+// expect notes what is expected to hold the limit from now on. Once the kernel charges some of its I/O to others, the
+// target can do more than it is charged for: that it was held before tells nothing of that.
+func (m *measured) expect(e *place.Expected, paced *watch.Paced) {
+	if m.expected == e && m.paced == paced {
+		return
+	}
+	was := m.isUncharged()
+	m.expected, m.paced = e, paced
+	switch is := m.isUncharged(); {
+	case is && m.State == Held:
+		m.State, m.Since = NotTold, time.Time{}
+	case was && !is:
+		m.begin = reading{} // a window from before misses what others were charged for
+	}
+}
+
+// isUncharged reports whether it is known that the kernel charges some of the I/O to others.
+func (m *measured) isUncharged() bool {
+	return m.expected != nil && uncharged(m.expected, m.Key, m.paced) != ""
 }
 
 // look takes one reading.

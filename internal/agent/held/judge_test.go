@@ -210,6 +210,69 @@ func TestUncharged(t *testing.T) {
 	}
 }
 
+// What was held is not told to be held once the kernel charges some of the target's I/O to others: the target stays below
+// its limit by what it is charged for, and may be above it.
+func TestHeldBeforeIsNotHeldNow(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		why    string
+		unheld bool
+	}{
+		"the pacer has ended": {func(w *world) { w.group.Paced = &watch.Paced{Lapsed: "it was killed"} }, "it was killed", false},
+		"nothing holds it": {func(w *world) {
+			e := kernel()
+			e.Foreign = &place.By{Why: "no BPF"}
+			w.group.Devices[0].Expected = e
+		}, "files of other cgroups: no BPF", true},
+		"another disk's file system": {func(w *world) {
+			e := kernel()
+			e.Buffered = place.By{Mechanism: place.Pacer}
+			w.group.Devices[0].Expected = e
+		}, "does not charge its buffered writes", false},
+	} {
+		e := kernel()
+		e.Foreign = &place.By{Mechanism: place.Pacer}
+		w := begin(t, write(ten), e)
+		if v := w.times(3, ten); v.State != Held {
+			t.Fatalf("%s: %+v", name, v)
+		}
+		before := w.group
+		c.change(w)
+		v := w.times(20, ten*0.6) // and as much again to files of others
+		if l := v.Limits[0]; v.State != NotTold || !v.Since.IsZero() || !strings.Contains(l.Why, c.why) || l.Unheld != c.unheld {
+			t.Errorf("%s: %+v", name, v)
+		}
+		// It is charged for all again: what was held before there was a doubt does not come back, and only what is
+		// charged from now on counts.
+		w.times(1, ten)
+		w.group.Paced, w.group.Devices[0].Expected = before.Paced, e
+		start := w.now
+		if v = w.times(2, ten); v.State != NotTold || !strings.Contains(v.Limits[0].Why, "not at its limit") {
+			t.Errorf("%s, and is over: %+v", name, v)
+		}
+		if v = w.times(1, ten); v.State != Held || v.Limits[0].From.Before(start) || v.Since.Before(start) {
+			t.Errorf("%s, and is over: %+v, since %v", name, v, start)
+		}
+	}
+	// That it is not known for a moment what holds a limit is no reason to doubt.
+	e := kernel()
+	w := begin(t, write(ten), e)
+	w.times(3, ten)
+	w.group.Devices[0].Expected = nil
+	if v := w.times(1, 0); v.State != Held {
+		t.Errorf("%+v", v)
+	}
+	// What was above its limit is not held, whatever else it does.
+	w = begin(t, write(ten), e)
+	w.times(3, ten*1.3)
+	e = kernel()
+	e.Foreign = &place.By{Why: "no BPF"}
+	w.group.Devices[0].Expected = e
+	if v := w.times(5, ten*0.6); v.State != NotHeld {
+		t.Errorf("%+v", v)
+	}
+}
+
 // Whatever a group does, held is only said of a window of at least WindowLeast in which what was
 // charged is between 0.9 and 1.05 of the limit.
 func TestHeldIsMeasured(t *testing.T) {
