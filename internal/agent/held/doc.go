@@ -3,7 +3,8 @@
 //
 // A target that stays below its limit proves nothing, so of such a limit nothing is told. Nor is it
 // where the kernel charges some of the target's I/O to another group: a measurement of the target's
-// own group misses that.
+// own group misses that. Nor is it of a window so short that a few large requests make it too much: each
+// passes the kernel's throttle as a whole.
 //
 // The agent asks package why once for a limit that is not held, on a host of its own. Where it
 // cannot be told, as of v1's buffered writes, the verdict says so.
@@ -32,6 +33,8 @@ const (
 	atLeast = 0.90
 	// overMost is up to what share of its limit a target is held. The kernel's throttle is this exact.
 	overMost = 1.05
+	// saved is for how long the throttle lets a target catch up, and no longer.
+	saved = 200 * time.Millisecond
 	// busyLeast is from what share of a limit on it is worth looking often.
 	busyLeast = 0.5
 	// WindowLeast is how long a target has to be at its limit until that is a measurement. A burst

@@ -45,6 +45,7 @@ type measured struct {
 	Limit
 	last  reading // of the look before
 	begin reading // of the window; zero: the target is not at its limit
+	large bool    // the last window was too short for requests of that size
 
 	expected *place.Expected // to hold the limit, in the last look
 	paced    *watch.Paced
@@ -53,6 +54,7 @@ type measured struct {
 type reading struct {
 	at    time.Time
 	total uint64
+	ops   uint64 // operations in the same direction
 }
 
 func (r reading) until(now reading) (perSec float64) {
@@ -146,7 +148,7 @@ func (t *target) look(at time.Time, g *watch.Group) (busy bool) {
 			m := t.rate(n, d.Number, k, perSec)
 			m.Node = d.Node
 			m.expect(d.Expected, g.Paced)
-			busy = m.look(reading{at, totalOf(d.Total, k)}) || busy
+			busy = m.look(reading{at, totalOf(d.Total, k), totalOf(d.Total, opsOf(k))}) || busy
 			n++
 		}
 	}
@@ -200,7 +202,8 @@ func (m *measured) look(is reading) (busy bool) {
 		return false
 	}
 	share := last.until(is) / float64(m.PerSec)
-	if share < atLeast || is.at.Sub(last.at) > gapMost {
+	next := last.request(is) / (float64(m.PerSec) * is.at.Sub(last.at).Seconds()) // a large one may pass just after the look
+	if share+next < atLeast || is.at.Sub(last.at) > gapMost {
 		m.begin = reading{}
 		return share >= busyLeast
 	}
@@ -220,13 +223,16 @@ func (m *measured) look(is reading) (busy bool) {
 // unless what it charges is too much already.
 func (m *measured) judge(now reading) {
 	mean := m.begin.until(now)
-	state := Held
+	state, over := Held, mean > overMost*float64(m.PerSec)
+	m.large = over && float64(now.total-m.begin.total) <= m.most(now)
 	switch {
-	case mean > overMost*float64(m.PerSec):
+	case over && !m.large:
 		state = NotHeld
 	case uncharged(m.expected, m.Key, m.paced) != "":
 		m.State, m.Since = NotTold, time.Time{}
 		return
+	case m.large, mean < atLeast*float64(m.PerSec):
+		return // a longer window may tell
 	}
 	if m.State != state {
 		m.Since = m.begin.at
@@ -235,6 +241,20 @@ func (m *measured) judge(now reading) {
 		}
 	}
 	m.State, m.Rate, m.From, m.To = state, mean, m.begin.at, now.at
+}
+
+// most is what a held target can do from the beginning of the window: what it has saved up while it
+// paused, and a request at each end, which passes as a whole.
+func (m *measured) most(now reading) float64 {
+	return float64(m.PerSec)*(now.at.Sub(m.begin.at)+saved).Seconds() + 2*m.begin.request(now)
+}
+
+// request is the mean size of a request between two readings, in what they count; 0: not known.
+func (r reading) request(now reading) float64 {
+	if now.ops <= r.ops {
+		return 0
+	}
+	return float64(now.total-r.total) / float64(now.ops-r.ops)
 }
 
 // uncharged says why what the kernel charges to a group is not all that its limit is for; empty: it is.
@@ -268,6 +288,8 @@ func uncharged(e *place.Expected, k limit.Key, paced *watch.Paced) string {
 		return "nothing holds its writes to files of other cgroups: " + cmp.Or(e.Foreign.Why, "weir knows no reason")
 	case paced != nil && paced.Lapsed != "":
 		return "weir's pacer does not hold its writes to files of other cgroups: " + paced.Lapsed
+	case paced != nil && paced.Missed != "":
+		return "weir's pacer does not hold all of its writes to files of other cgroups: " + paced.Missed
 	}
 	return ""
 }
@@ -284,8 +306,19 @@ func totalOf(s cgroupfs.Stat, k limit.Key) uint64 {
 	return s.Writes
 }
 
+// opsOf is the rate of the same direction that counts operations.
+func opsOf(k limit.Key) limit.Key {
+	if k.IsRead() {
+		return limit.RIOPS
+	}
+	return limit.WIOPS
+}
+
 // notYet says why nothing is told of a limit that could be measured.
 const notYet = "it was not at its limit long enough for a measurement"
+
+// tooLarge says the same of one that was measured.
+const tooLarge = "it was not at its limit long enough for a measurement with requests as large as its own"
 
 // Of is what is told of a target.
 func (j *Judge) Of(key string) Verdict {
@@ -312,6 +345,8 @@ func (m *measured) told() Limit {
 	switch {
 	case l.State != NotTold:
 		l.Why = ""
+	case l.Why == "" && m.large:
+		l.Why = tooLarge
 	case l.Why == "":
 		l.Why = notYet
 	}

@@ -204,6 +204,11 @@ func TestUncharged(t *testing.T) {
 	if v := w.times(3, ten); v.State != NotTold || !strings.Contains(v.Limits[0].Why, "it was killed") {
 		t.Errorf("a pacer that has ended: %+v", v)
 	}
+	w = begin(t, write(ten), e)
+	w.group.Paced = &watch.Paced{Missed: "processes of cgroup /a/b cannot be paused"}
+	if v := w.times(3, ten); v.State != NotTold || !strings.Contains(v.Limits[0].Why, "/a/b cannot be paused") {
+		t.Errorf("a pacer that cannot pause all of them: %+v", v)
+	}
 	w = begin(t, write(ten), nil)
 	if v := w.times(3, ten); v.State != NotTold || !strings.Contains(v.Limits[0].Why, "does not know yet") {
 		t.Errorf("%+v", v)
@@ -269,6 +274,55 @@ func TestHeldBeforeIsNotHeldNow(t *testing.T) {
 	e.Foreign = &place.By{Why: "no BPF"}
 	w.group.Devices[0].Expected = e
 	if v := w.times(5, ten*0.6); v.State != NotHeld {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Requests that the throttle lets pass as a whole make a window of some seconds too much, though the
+// limit is held. A target that is above its limit is found to be with such requests too.
+func TestLargeRequests(t *testing.T) {
+	const request = 8 << 20 // at ten, more than one in a second
+	for _, every := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second} {
+		for _, c := range []struct {
+			factor float64
+			want   State
+		}{{1, Held}, {1.5, NotHeld}, {0.75, NotTold}} {
+			w := begin(t, write(ten), kernel())
+			start, told := w.now, NotTold
+			for range 200 {
+				released := uint64(c.factor * ten * (w.now.Add(every).Sub(start).Seconds()) / request)
+				d := &w.group.Devices[0]
+				d.Total.WrittenBytes, d.Total.Writes = released*request, released
+				v := w.look(0, every)
+				if told = v.State; told != NotTold && told != c.want {
+					t.Fatalf("a look every %s: %+v", every, v)
+				}
+				if l := v.Limits[0]; told == NotTold && !strings.HasPrefix(l.Why, notYet) {
+					t.Fatalf("a look every %s: %+v", every, v)
+				}
+			}
+			if told != c.want {
+				t.Errorf("a look every %s, at %.2f of its limit: %s", every, c.factor, told)
+			}
+		}
+	}
+	// Of three seconds, each with four of these requests, it is not told. That is no doubt for ever.
+	w := begin(t, write(ten), kernel())
+	at := func(requests uint64) Verdict {
+		d := &w.group.Devices[0]
+		d.Total.WrittenBytes, d.Total.Writes = d.Total.WrittenBytes+requests*request, d.Total.Writes+requests
+		return w.look(0, 3*time.Second)
+	}
+	at(4)
+	if v := at(4); v.State != NotTold || v.Limits[0].Why != tooLarge {
+		t.Errorf("%+v", v)
+	}
+	if v := w.times(20, ten); v.State != Held || v.Limits[0].Why != "" {
+		t.Errorf("%+v", v)
+	}
+	// With small requests the same is too much.
+	w = begin(t, write(ten), kernel())
+	if v := w.times(3, 1.118*ten); v.State != NotHeld {
 		t.Errorf("%+v", v)
 	}
 }
