@@ -36,6 +36,9 @@ func (d containerTest) persist(t *testing.T) {
 	if got, want := d.rule(t, "web"), d.ruleOf(rate); got != want {
 		t.Errorf("the rule is %q, want %q", got, want)
 	}
+	if text, err := os.ReadFile(kept); err != nil || strings.Contains(string(text), "/dev/block/") { // the disk is mounted
+		t.Errorf("it names a disk by a number, which may be another one's after a boot: %v\n%s", err, text)
+	}
 	// Until the next start another limit can be set, and stays over a reload.
 	mustWeir(t, "set", d.engine+":web", "--quiet", "--write", "1MB/s", "--on", d.disk.Dir)
 	run(t, "systemctl", "daemon-reload")
