@@ -26,7 +26,7 @@ const (
 	beatEvery = 250 * time.Millisecond
 	// guardLook is how long a guard waits for that at a time. After stallMost waits without a
 	// word it resumes the groups, and after each further one. After each endAfter waits it ends
-	// the pacer, which somebody has stopped, and starts another.
+	// the pacer, which somebody has stopped. If groups are on record, it starts another then.
 	guardLook = 350 * time.Millisecond
 	stallMost = 2
 	endAfter  = 9
@@ -37,15 +37,20 @@ const (
 
 // A Watch is what a guard can do.
 type Watch struct {
-	Own   func() (unlock func(), mine bool) // whether no other pacer has the groups by now
-	End   func()                            // ends a pacer that is stopped
-	Again func() error                      // starts another
+	Needed func() bool                       // whether groups are on record, also those that were never paused
+	Own    func() (unlock func(), mine bool) // whether no other pacer has the groups by now
+	End    func()                            // ends a pacer that is stopped
+	Again  func() error                      // starts another
 }
 
 // WatchOf returns what a guard does on this host.
 func WatchOf(dir state.Dir) Watch {
 	pacer := os.Getppid()
 	return Watch{
+		Needed: func() bool {
+			jobs, _ := Paced(dir) // what cannot be read is nobody's to hold
+			return len(jobs) > 0
+		},
 		Own: func() (func(), bool) {
 			for began := time.Now(); time.Since(began) < ownMost; time.Sleep(startLook) {
 				if lock, err := dir.Own(lockName); err != nil || lock != nil {
@@ -64,8 +69,9 @@ func WatchOf(dir state.Dir) Watch {
 }
 
 // Guard runs a guard. It learns from a pipe which groups are paused. When the pipe closes, for
-// whatever reason, it resumes them and starts another pacer for them. It also resumes them when
-// the pacer says nothing for a while.
+// whatever reason, it resumes them. It starts another pacer if groups are on record: a group that
+// is only watched was never paused, and the pipe says nothing of it. If the pacer says nothing for
+// a while, the guard resumes the groups too, and ends the pacer later.
 func Guard(pipe *os.File, w Watch) error {
 	held := make(map[string]string)
 	fd := int(pipe.Fd()) // which has it block
@@ -85,8 +91,8 @@ func Guard(pipe *os.File, w Watch) error {
 			if silent++; silent >= stallMost {
 				_ = thaw(held) // each time: the pacer may have stopped them once more before it stalled
 			}
-			if silent%endAfter == 0 && len(held) > 0 {
-				w.End()
+			if silent%endAfter == 0 {
+				w.End() // with groups or without: who has a request for it would wait in vain
 			}
 			continue
 		}
@@ -100,7 +106,7 @@ func Guard(pipe *os.File, w Watch) error {
 		}
 		text = note(held, append(text, buf[:n]...))
 	}
-	if len(held) == 0 {
+	if len(held) == 0 && !w.Needed() {
 		return nil
 	}
 	unlock, mine := w.Own()

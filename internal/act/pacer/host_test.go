@@ -27,7 +27,7 @@ import (
 // helper that loads programs.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == GuardArg {
-		own := Watch{Own: func() (func(), bool) { return func() {}, true }, End: func() {}, Again: func() error { return nil }}
+		own := Watch{Needed: func() bool { return false }, Own: func() (func(), bool) { return func() {}, true }, End: func() {}, Again: func() error { return nil }}
 		if err := Guard(os.Stdin, own); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

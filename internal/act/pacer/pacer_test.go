@@ -45,8 +45,9 @@ func TestGuard(t *testing.T) {
 	again := 0
 	mine := true
 	w := Watch{
-		Own:   func() (func(), bool) { return func() {}, mine },
-		Again: func() error { again++; return nil },
+		Needed: func() bool { return false },
+		Own:    func() (func(), bool) { return func() {}, mine },
+		Again:  func() error { again++; return nil },
 	}
 	hold := func(file string) string { return strconv.Quote(file) + " THAWED\n" }
 	said := hold(held) + hold(released) + strconv.Quote(released) + "\n\n" + hold(filepath.Join(dir, "gone/x"))
@@ -134,8 +135,10 @@ func TestGuardOfASilentPacer(t *testing.T) {
 		}
 	}
 	w := Watch{
-		Own:   func() (func(), bool) { stop(); return nil, false }, // another pacer has it
-		Again: func() error { again++; return nil },
+		Needed: func() bool { return false },
+		Own:    func() (func(), bool) { stop(); return nil, false }, // another pacer has it
+		End:    func() {},
+		Again:  func() error { again++; return nil },
 	}
 	done := make(chan error, 1)
 	go func() { done <- Guard(pipe, w) }()
