@@ -88,7 +88,7 @@ func New(o Options) (*Agent, error) {
 	a.loop = reconcile.NewLoop(a.core, o.Log, sources...)
 	a.loop.Tell = a.recordDeed
 	a.births = of.Births
-	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Soon: a.loop.Soon, Written: a.loop.Written, Log: o.Log, Births: of.Births}
+	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Soon: a.loop.Soon, Written: a.loop.Written, Lost: a.loop.Lost, Log: o.Log, Births: of.Births}
 	a.loop.Begun = a.tree.Begun()
 	if o.Runtime != nil {
 		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone, Begun: of.Births.Take, Gate: gate,

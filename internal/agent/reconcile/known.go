@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -27,6 +28,22 @@ func (c *Core) forget(key string) {
 	c.release(e)
 	delete(c.targets, key)
 	delete(c.waiting, key)
+}
+
+// A limited group has the limits of a target in force.
+type limited struct{ kind, name, group string }
+
+// limited are the groups with limits in force, and the names by which their targets are looked at.
+func (c *Core) limited() (all []limited) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for group, key := range c.groups {
+		if e := c.targets[key]; e != nil && e.State == InForce {
+			kind, name, _ := strings.Cut(key, ":")
+			all = append(all, limited{kind, cmp.Or(e.id, name), group})
+		}
+	}
+	return all
 }
 
 func isNamed(its, name string) bool {

@@ -56,6 +56,14 @@ func (l *Loop) Written(kind, name, group string) {
 	s.awake()
 }
 
+// Lost says that somebody may have written the rules of any group without an event. The rules of all groups whose limits are
+// in force are compared, and their targets only where these are not as they are to be.
+func (l *Loop) Lost() {
+	for _, g := range l.Core.limited() {
+		l.Written(g.kind, g.name, g.group)
+	}
+}
+
 func (l *Loop) tell(s *source, name string, hurry bool) {
 	l.mu.Lock()
 	s.tell(hurry)

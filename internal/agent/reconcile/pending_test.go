@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -58,6 +59,50 @@ func TestRulesAsTheyAreToBeAreNotLookedAt(t *testing.T) {
 			t.Errorf("%d looks", now-looks)
 		}
 	}, newStandIn("docker", names...))
+}
+
+// Where writes may have been lost, the rules of all that is in force are read. Nothing is looked at but what has other ones.
+func TestLostWritesAreLookedFor(t *testing.T) {
+	var names []string
+	for i := range 3 * namesMost {
+		names = append(names, fmt.Sprint(i))
+	}
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		s.inForce(t)
+		looks, before := s.looked()
+		l.Lost()
+		if now, reads := s.looked(); now != looks || reads-before != len(names) {
+			t.Errorf("%d looks, %d reads of %d groups", now-looks, reads-before, len(names))
+		}
+		s.set(func() { s.now["7"] = 3 })
+		l.Lost()
+		s.inForce(t)
+		if now, _ := s.looked(); now != looks+1 {
+			t.Errorf("%d looks for a write that was lost", now-looks)
+		}
+		if _, counts := l.Core.Status(); counts.Drifts != 1 || counts.Repaired != 1 {
+			t.Errorf("%+v", counts)
+		}
+	}, newStandIn("docker", names...))
+}
+
+// A pod is looked at by its UID. Groups whose limits are not in force are looked at anyway.
+func TestLimitedGroups(t *testing.T) {
+	lab.Unit(t)
+	c := NewCore("pod", "unit")
+	rates := func(now uint64) []Rates {
+		return []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(10)}}
+	}
+	for _, one := range []Target{{Key: "pod:shop/web", ID: "5f0e", Group: "/pod", Plan: "small", Rates: rates(10)}, {Key: "unit:a.service", Group: "/a", Plan: "small", Rates: rates(10)},
+		{Key: "unit:b.service", Group: "/b", Plan: "small", Rates: rates(3)}, {Key: "unit:c.service", Group: "/c", Plan: NoPlan, Rates: rates(10)}} {
+		c.Decide(time.Now(), one)
+	}
+	got := c.limited()
+	slices.SortFunc(got, func(a, b limited) int { return strings.Compare(a.group, b.group) })
+	if want := []limited{{"unit", "a.service", "/a"}, {"pod", "5f0e", "/pod"}}; !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }
 
 // What is in no hurry is looked at at once after a rest, and else together. What is in a hurry does not wait for it, and has the

@@ -43,10 +43,14 @@ type Tree struct {
 	Soon func(kind, name string)
 	// Written is told instead where somebody has written the rules of a group; nil: Changed is.
 	Written func(kind, name, group string)
-	Log     *slog.Logger
-	Births  *Births // gives newborn groups their rules; nil: nobody does
+	// Lost is told that somebody may have written rules of any group without an event; nil: Changed is, of all kinds.
+	Lost   func()
+	Log    *slog.Logger
+	Births *Births // gives newborn groups their rules; nil: nobody does
 
 	resync time.Duration // how often all groups are compared; 0: reconcile.ResyncTime
+
+	losses sparing // of calls to lost
 
 	mu     sync.Mutex
 	counts map[string]tree.Stats // of each hierarchy, by its mount point
@@ -71,17 +75,6 @@ const laterMost = 512
 type laterLook struct {
 	of    named
 	after time.Duration
-}
-
-// Stats are the counters of the trees that are followed, by their mount points.
-func (t *Tree) Stats() map[string]tree.Stats {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := map[string]tree.Stats{}
-	for at, s := range t.counts {
-		all[at] = s
-	}
-	return all
 }
 
 // Run follows the hierarchies until the context ends.
@@ -204,18 +197,13 @@ func (t *Tree) hurry(thread *haste.Thread) {
 	}
 }
 
-func (t *Tree) note(h *cgroupfs.Hierarchy, s tree.Stats) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.counts == nil {
-		t.counts = map[string]tree.Stats{}
-	}
-	t.counts[h.MountPoint] = s
-}
-
 // tell tells whose groups have changed.
 func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool) {
 	for _, e := range events {
+		if e.Kind == tree.Lost {
+			t.losses.ask(t.lost)
+			continue
+		}
 		g, err := h.Group(path.Join(h.MountRoot, e.Path))
 		if err != nil || g.IsRoot() || g.IsCell() {
 			continue
@@ -247,6 +235,15 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			}
 		}
 	}
+}
+
+// lost tells that writes of rules may have been missed.
+func (t *Tree) lost() {
+	if t.Lost == nil {
+		t.Changed("", "")
+		return
+	}
+	t.Lost()
 }
 
 // soon tells of a target that no limit waits for.
@@ -306,6 +303,7 @@ func (t *Tree) tellLater(of named, asked bool) {
 
 // endLater ends what would be told later.
 func (t *Tree) endLater() {
+	t.losses.end()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, timer := range t.later {

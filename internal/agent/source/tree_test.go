@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -104,6 +105,55 @@ func TestTheFirstGroupIsToldOf(t *testing.T) {
 		}
 	case <-time.After(patience / 3):
 		t.Error("nobody is told of the first group")
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	tr.endLater()
+}
+
+// Where the kernel drops events, somebody is told that writes of rules may have been missed.
+func TestLostEventsAreTold(t *testing.T) {
+	k, _, _ := newSource(t, &docker{}, config)
+	io, err := k.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most int
+	if _, err := fmt.Sscan(string(text), &most); err != nil || most > 1<<17 {
+		t.Fatalf("the kernel keeps %s events (%v)", text, err)
+	}
+	var rules []*os.File
+	for _, id := range []string{webID, dbID} {
+		file, err := os.OpenFile(filepath.Join(k.host.Root, "sys/fs/cgroup/docker", id, "io.max"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		rules = append(rules, file)
+	}
+	lost := make(chan bool, 1)
+	tr := &Tree{Options: k.options, Log: slog.New(slog.DiscardHandler), Written: func(string, string, string) {}, Lost: func() { lost <- true }}
+	tr.Changed = func(string, string) { // it is followed, and nothing is read yet
+		for i := range most + 1 { // two of one file in a row would be one event
+			if _, err := rules[i%2].WriteAt([]byte("\n"), 0); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- tr.follow(ctx, io, false, func() {}) }()
+	select {
+	case <-lost:
+	case <-time.After(patience):
+		t.Error("nobody is told")
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {

@@ -7,7 +7,8 @@
 // between.
 //
 // The kernel drops events when nobody reads them for too long (IN_Q_OVERFLOW). Tree then compares
-// all that it knows with what is there, reports the difference, and counts it.
+// all that it knows with what is there, reports the difference, and counts it. It cannot tell which files
+// were written meanwhile, so it reports that some may have been. So does each comparison while groups have no watch.
 //
 // Tree opens each directory once, and watches and lists that descriptor, so a name that is taken by
 // another group in between does no harm. Before Linux 7.0 the kernel leaves a watch behind when a
@@ -22,15 +23,16 @@ const (
 	Born    Kind = iota // the group is there
 	Ended               // the group is gone
 	Written             // somebody wrote one of its files; of Options.Files only
+	Lost                // events were lost, or some groups have no watch: any group's files may have been written
 )
 
-func (k Kind) String() string { return [...]string{"born", "ended", "written"}[k] }
+func (k Kind) String() string { return [...]string{"born", "ended", "written", "lost"}[k] }
 
 // An Event is one change. A group that is removed and made anew ends and is born, with both events
 // in this order. The same can be reported of a group that only seemed to be another one.
 type Event struct {
 	Kind Kind
-	Path string // of the group, below the root: "system.slice/x.service"; the root itself is "."
+	Path string // of the group, below the root: "system.slice/x.service"; the root itself, and that of Lost, is "."
 	File string // of Written: which one
 	// Found says that a comparison found the change and no event told of it (yet).
 	Found bool

@@ -200,6 +200,9 @@ const lateStep, lateMost = time.Millisecond, 100 * time.Millisecond
 
 // compare finds what has changed without an event.
 func (t *Tree) compare() error {
+	if t.lost || t.Stats().Unwatched > 0 { // else events have told of all writes
+		t.events = append(t.events, Event{Kind: Lost, Path: t.top.path()})
+	}
 	t.found, t.finding, t.limit, t.lost = map[change]int{}, true, nil, false
 	defer func() { t.found = nil }()
 	err := t.isThere()

@@ -154,34 +154,6 @@ func TestMovedIntoANewGroup(t *testing.T) {
 	f.agrees()
 }
 
-// The kernel keeps 16,384 events. What it drops is found, and counted.
-func TestOverflow(t *testing.T) {
-	lab.Unit(t)
-	dir := inMemory(t)
-	must(t, os.Mkdir(dir+"/old", 0o700), os.Mkdir(dir+"/same", 0o700))
-	f := follow(t, dir, Options{})
-	f.quiet()
-	text, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
-	must(t, err)
-	var most int
-	if _, err := fmt.Sscan(string(text), &most); err != nil || most > 1<<17 {
-		t.Fatalf("the kernel keeps %s events (%v)", text, err)
-	}
-	for range most/2 + 1 {
-		must(t, os.Mkdir(dir+"/x", 0o700), os.Remove(dir+"/x"))
-	}
-	const lost = 100
-	for i := range lost {
-		must(t, os.MkdirAll(fmt.Sprintf("%s/new%d/below", dir, i), 0o700))
-	}
-	must(t, os.Remove(dir+"/old"), os.Remove(dir+"/same"), os.Mkdir(dir+"/same", 0o700), os.Mkdir(dir+"/same/below", 0o700))
-	f.agrees()
-	// 200 births, one end, and a group that is another one: one end and two births.
-	if s := f.Stats(); s.Overflows != 1 || s.Missed != 2*lost+1+3 {
-		t.Errorf("%+v", s)
-	}
-}
-
 // A comparison finds nothing, and counts nothing as missed, while events tell of all.
 func TestComparisonMissesNothingThatEventsTell(t *testing.T) {
 	lab.Unit(t)
