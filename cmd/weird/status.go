@@ -152,6 +152,9 @@ func showStatus(out *cli.Out, a api.Agent, now time.Time) {
 	if a.Runtime != nil && a.Runtime.Name == "" {
 		out.Print("the container runtime does not ask weir before it starts containers: %s; enable NRI in the runtime, and check the socket of --nri", a.Runtime.Error)
 	}
+	if a.Unwatched != "" {
+		out.Print("weird cannot watch cgroups, and finds new targets and changed limits up to 5 minutes late: %s", a.Unwatched)
+	}
 	for _, h := range a.Cgroups {
 		if h.Unwatched > 0 || h.Left > 0 {
 			out.Print("%s: weird learns late of what starts below %s; its log says why, and what to do", h.Hierarchy, cli.Plural(h.Unwatched+int(h.Left), "cgroup", "cgroups"))

@@ -35,13 +35,14 @@ func TestShowStatus(t *testing.T) {
 	if got := show(agent.Status{Runtime: &agent.RuntimeStatus{Runtime: "containerd 2.1"}}); got != "no running target has a plan; weir plan list shows the plans, and which targets they are for\n" {
 		t.Error(got)
 	}
-	got := show(agent.Status{Runtime: &agent.RuntimeStatus{Error: "no such file"}, PlansError: "a.yaml:1:1: no", Hierarchies: map[string]tree.Stats{"/sys/fs/cgroup": {Unwatched: 3}, "/other": {Groups: 9}},
+	got := show(agent.Status{Runtime: &agent.RuntimeStatus{Error: "no such file"}, PlansError: "a.yaml:1:1: no", TreeError: "follow /sys/fs/cgroup: no more", Hierarchies: map[string]tree.Stats{"/sys/fs/cgroup": {Unwatched: 3}, "/other": {Groups: 9}},
 		Sources: []reconcile.Following{{Kind: "docker"}, {Kind: "pod", LookError: "no answer"}},
 		Targets: []reconcile.Status{
 			{Name: "docker:web\x1b[2J", Plan: "small", State: reconcile.InForce, Since: now.Add(-90 * time.Second), Drifts: 2},
 			{Name: "unit:x.service", Plan: "small", State: reconcile.Failed, Since: now, Finding: "no such device"},
 		}})
-	for _, line := range []string{"in-force  1 min 30 s", "unit:x.service: no such device", "newer plans are not in force: a.yaml:1:1: no", "pod: no answer", "the container runtime does not ask weir before it starts containers: no such file; enable NRI in the runtime, and check the socket of --nri", "/sys/fs/cgroup: weird learns late of what starts below 3 cgroups; its log says why, and what to do"} {
+	for _, line := range []string{"in-force  1 min 30 s", "unit:x.service: no such device", "newer plans are not in force: a.yaml:1:1: no", "pod: no answer", "the container runtime does not ask weir before it starts containers: no such file; enable NRI in the runtime, and check the socket of --nri", "/sys/fs/cgroup: weird learns late of what starts below 3 cgroups; its log says why, and what to do",
+		"weird cannot watch cgroups, and finds new targets and changed limits up to 5 minutes late: follow /sys/fs/cgroup: no more\n"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("%q is not in\n%s", line, got)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/source"
-	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/base/haste"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/planned"
@@ -89,7 +88,7 @@ func New(o Options) (*Agent, error) {
 	a.loop.Tell = a.recordDeed
 	a.births = of.Births
 	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Soon: a.loop.Soon, Written: a.loop.Written, Lost: a.loop.Lost, Log: o.Log, Births: of.Births}
-	a.loop.Begun = a.tree.Begun()
+	a.loop.Begun, a.loop.Silent = a.tree.Begun(), func() bool { return a.tree.Err() != nil }
 	if o.Runtime != nil {
 		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone, Begun: of.Births.Take, Gate: gate,
 			Plans:   func() *plans.Config { config, _ := a.plans.Now(); return config },
@@ -226,8 +225,11 @@ func (a *Agent) take(by string, config *plans.Config) {
 func (a *Agent) Status() Status {
 	config, _ := a.plans.Now()
 	s := Status{Files: config.Files, Sources: a.loop.Sources(), Hierarchies: a.tree.Stats()}
+	if err := a.tree.Err(); err != nil {
+		s.TreeError = err.Error()
+	}
 	s.Targets, _ = a.core.Status()
-	s.Counts = a.counts(s.Hierarchies)
+	s.Counts = a.Counts()
 	s.Held = make(map[string]Held, len(s.Targets))
 	for _, t := range s.Targets {
 		s.Held[t.Key] = a.measurer.of(t)
@@ -244,13 +246,9 @@ func (a *Agent) Status() Status {
 }
 
 // Counts are what the agent has counted since it began. To ask costs little, with any number of targets.
-func (a *Agent) Counts() Counts { return a.counts(a.tree.Stats()) }
-
-func (a *Agent) counts(hierarchies map[string]tree.Stats) Counts {
+func (a *Agent) Counts() Counts {
 	c := a.core.Counts()
-	for _, h := range hierarchies {
-		c.Missed += h.Missed
-	}
+	c.Missed += a.tree.Missed()
 	return c
 }
 

@@ -57,6 +57,7 @@ type Status struct {
 	Held        map[string]Held // whether the limits of targets are held, by their keys
 	Counts      Counts
 	Sources     []reconcile.Following
-	Hierarchies map[string]tree.Stats // by mount point
+	Hierarchies map[string]tree.Stats // that are followed, by mount point
+	TreeError   string                // why they are not followed; empty: they are
 	Runtime     *RuntimeStatus        // nil: no container runtime is served
 }

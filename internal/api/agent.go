@@ -22,8 +22,10 @@ type Agent struct {
 	Targets []AgentTarget `json:"targets"`
 	Sources []AgentSource `json:"sources"`
 	Cgroups []AgentTree   `json:"cgroups"`
-	Runtime *AgentRuntime `json:"runtime,omitempty"`
-	Counts  struct {
+	// Unwatched says why weird learns late of all changes in cgroups.
+	Unwatched string        `json:"cgroups_error,omitempty"`
+	Runtime   *AgentRuntime `json:"runtime,omitempty"`
+	Counts    struct {
 		Drifts   uint64 `json:"drifts"`
 		Repaired uint64 `json:"repaired"`
 		Fights   uint64 `json:"fights"`
@@ -143,6 +145,7 @@ func AgentOf(s agent.Status) Agent {
 		h := s.Hierarchies[at]
 		a.Cgroups = append(a.Cgroups, AgentTree{at, h.Groups, h.Unwatched, h.Left, h.Overflows})
 	}
+	a.Unwatched = s.TreeError
 	if n := s.Runtime; n != nil {
 		a.Runtime = &AgentRuntime{n.Runtime, n.Since, n.Error, n.Reconnects, n.Starts, n.Limited, n.Late, n.Failed, n.Refused, n.P99.Seconds()}
 	}

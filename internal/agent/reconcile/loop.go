@@ -34,6 +34,8 @@ type Loop struct {
 	// Begun is closed once who calls Changed and Written misses nothing any more, or has failed: the first
 	// looks wait for that, for a while; nil: they do not.
 	Begun <-chan struct{}
+	// Silent reports whether who calls Changed and Written is not told of changes itself now; nil: that never is.
+	Silent func() bool
 
 	mu      sync.Mutex
 	sources map[string]*source

@@ -31,8 +31,11 @@ func (c *comparing) looked(began time.Time, told, calm bool) {
 	c.at = began.Add(c.every)
 }
 
-// isSilent reports whether events of a source that came once do not come now.
+// isSilent reports whether events of a source that came once do not come now, or nobody tells of any.
 func (l *Loop) isSilent(s *source) bool {
+	if l.Silent != nil && l.Silent() {
+		return true
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return s.here && !s.how.Follows

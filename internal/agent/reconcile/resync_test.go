@@ -1,11 +1,15 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-io/weir/lab"
 )
 
 // What no event tells of is found within ResyncTime, and counted.
@@ -57,6 +61,29 @@ func TestResyncCountsWhatWasMissed(t *testing.T) {
 		after("silent", ResyncTime)
 		after("silent", ResyncTime)
 	}, newStandIn("docker", "web"))
+}
+
+// Where nobody is told of changes, comparisons do not become rarer, though they find nothing.
+func TestComparisonsDoNotBecomeRarerInSilence(t *testing.T) {
+	lab.Unit(t)
+	for silent, want := range map[bool]int{false: 5, true: 24} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStandIn("docker", "web")
+			l := NewLoop(NewCore(), slog.New(slog.DiscardHandler), s)
+			l.Silent = func() bool { return silent }
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan bool)
+			go func() { l.Run(ctx); close(done) }()
+			time.Sleep(time.Minute)
+			before, _ := s.looked()
+			time.Sleep(2 * time.Hour)
+			if n, _ := s.looked(); n-before != want {
+				t.Errorf("silent %v: %d comparisons within two hours, want %d", silent, n-before, want)
+			}
+			stop()
+			<-done
+		})
+	}
 }
 
 // What a comparison finds is set at once, however much it is: an event that may be on its way is waited for once.

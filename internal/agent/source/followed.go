@@ -16,6 +16,43 @@ func (t *Tree) Stats() map[string]tree.Stats {
 	return all
 }
 
+// Missed counts changes that only a comparison of groups found, since Run.
+func (t *Tree) Missed() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.missed
+	for _, s := range t.counts {
+		all += s.Missed
+	}
+	return all
+}
+
+// Err says why the hierarchies are not followed; nil: they are, or Run has not tried yet.
+func (t *Tree) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
+}
+
+// fails notes that the hierarchies are not followed any more. It reports whether that is news.
+func (t *Tree) fails(err error) (news bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.counts {
+		t.missed += s.Missed
+	}
+	t.counts = nil
+	news, t.failed = t.failed == nil, err
+	return news
+}
+
+// follows notes that all hierarchies are followed.
+func (t *Tree) follows() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = nil
+}
+
 func (t *Tree) note(h *cgroupfs.Hierarchy, s tree.Stats) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -53,7 +53,9 @@ type Tree struct {
 	losses sparing // of calls to lost
 
 	mu     sync.Mutex
-	counts map[string]tree.Stats // of each hierarchy, by its mount point
+	counts map[string]tree.Stats // of each hierarchy that is followed, by its mount point
+	missed uint64                // by hierarchies that were followed before
+	failed error                 // why they are not followed; nil: they are, or not yet
 	later  map[laterLook]*time.Timer
 	begun  chan struct{} // see Begun
 	slow   sync.Once     // the log has why threads are not hurried
@@ -83,7 +85,13 @@ func (t *Tree) Run(ctx context.Context) {
 	begun := t.beginOnce()
 	for wait := reopenLeast; ctx.Err() == nil; wait = min(2*wait, reopenMost) {
 		began := time.Now()
-		err := t.run(ctx, begun)
+		err := t.run(ctx, func() {
+			t.follows()
+			begun()
+		})
+		if ctx.Err() == nil && t.fails(err) {
+			t.Changed("", "") // from now on all is compared more often
+		}
 		begun()
 		if ctx.Err() != nil {
 			return

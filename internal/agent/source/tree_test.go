@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/host"
 )
 
 // Events, however many, do not put off the comparison: a root that was moved away is found, though
@@ -160,4 +161,43 @@ func TestLostEventsAreTold(t *testing.T) {
 		t.Error(err)
 	}
 	tr.endLater()
+}
+
+// Why cgroups cannot be watched is known until they are. All is looked at once when that begins, and the counts of what was
+// followed are kept.
+func TestWhyNothingIsFollowed(t *testing.T) {
+	k, _, _ := newSource(t, &docker{}, config)
+	told, open := make(chan string, 64), k.options.Open
+	why := errors.New("too many open files")
+	fails, heal := make(chan bool), make(chan bool)
+	tr := &Tree{Options: k.options, Log: slog.New(slog.DiscardHandler), Changed: func(kind, name string) { told <- kind + ":" + name }, missed: 3,
+		counts: map[string]tree.Stats{"/sys/fs/cgroup": {Missed: 4}}}
+	tr.Options.Open = func() (*host.Host, error) {
+		select {
+		case fails <- true:
+			return nil, why
+		case <-heal:
+			return open()
+		}
+	}
+	if tr.Err() != nil || tr.Missed() != 7 {
+		t.Errorf("%v, %d missed", tr.Err(), tr.Missed())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan bool)
+	go func() { tr.Run(ctx); close(done) }()
+	<-fails
+	<-fails
+	<-tr.Begun()
+	if err := tr.Err(); !errors.Is(err, why) || len(tr.Stats()) != 0 || tr.Missed() != 7 || len(told) != 1 || <-told != ":" {
+		t.Errorf("%v, %+v, %d missed, %d told", err, tr.Stats(), tr.Missed(), len(told))
+	}
+	close(heal)
+	for deadline := time.Now().Add(patience); tr.Err() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(tr.Err())
+		}
+	}
+	cancel()
+	<-done
 }
