@@ -27,6 +27,7 @@ type Agent struct {
 	core     *reconcile.Core
 	loop     *reconcile.Loop
 	tree     *source.Tree
+	disks    *source.Disks
 	births   *source.Births
 	kinds    []*source.Kind
 	measurer *measurer
@@ -88,6 +89,7 @@ func New(o Options) (*Agent, error) {
 	a.loop.Tell = a.recordDeed
 	a.births = of.Births
 	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Soon: a.loop.Soon, Written: a.loop.Written, Lost: a.loop.Lost, Log: o.Log, Births: of.Births}
+	a.disks = &source.Disks{Root: h.Root, Plans: a.plans, Changed: a.loop.Changed, Log: o.Log}
 	a.loop.Begun, a.loop.Silent = a.tree.Begun(), func() bool { return a.tree.Err() != nil }
 	if o.Runtime != nil {
 		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone, Begun: of.Births.Take, Gate: gate,
@@ -118,6 +120,8 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	var running sync.WaitGroup
 	running.Go(func() { a.births.Run(ctx) })
 	running.Go(func() { a.tree.Run(ctx) })
+	a.disks.Open() // before any target is looked at
+	running.Go(func() { a.disks.Run(ctx) })
 	running.Go(func() { a.watch(ctx) })
 	running.Go(func() { a.watchPacer(ctx) })
 	running.Go(func() { a.measurer.run(ctx) })

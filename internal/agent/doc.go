@@ -4,7 +4,7 @@
 //
 // It fails static: when it ends, however that happens, limits and the pacer stay as they are.
 //
-// It has three parts. Package tree and the engines' events say that something changed. Package
+// It has three parts. Package tree, the engines' events and the list of mounts say that something changed. Package
 // source finds what a target has and is to have, by package planned, and puts it into force.
 // Package reconcile decides whether that is due: new, another plan, drift, a retry, or a fight that
 // weir gives up.

@@ -1,6 +1,6 @@
 // Package source makes the sources of the agent: the targets of each kind, with their plans, and
 // what tells that they have changed. The cgroup tree tells of all kinds; Docker and Podman tell of
-// their containers themselves.
+// their containers themselves; Disks tells of targets that may have got a disk.
 //
 // An event says only which target to look at; weird always compares that target with the kernel's
 // files. So an event too many costs a look, and an event too few is found by the comparison every
