@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/daemon/helper"
@@ -18,8 +19,8 @@ import (
 const Dir = "/etc/weir/plans.d"
 
 // Load reads the configuration of a host: a file, or the files of a directory that end in .yaml or
-// .yml, in the order of their names. An empty path is Dir below root, which need not be there. The
-// errors are the reader's, and of files that cannot be read.
+// .yml, in the order of their names, without hidden ones. An empty path is Dir below root, which need
+// not be there. The errors are the reader's, and of files that cannot be read.
 func Load(root, path string, read plans.Reader) (*plans.Config, error) {
 	usual := path == ""
 	if usual {
@@ -77,6 +78,9 @@ func filesOf(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	var names []string
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") { // an editor's own, such as the dangling link by which Emacs locks a file
+			continue
+		}
 		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
 			names = append(names, filepath.Join(path, e.Name()))
 		}
