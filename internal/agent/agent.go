@@ -48,7 +48,7 @@ type Agent struct {
 // New loads the plans, cleans up after dead weirs, and makes sure that limits can be set here.
 // Nothing else changes before Run.
 func New(o Options) (*Agent, error) {
-	config, err := load(o)
+	config, err := load(o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,13 @@ func New(o Options) (*Agent, error) {
 	return a, nil
 }
 
-// load reads the plans.
-func load(o Options) (*plans.Config, error) {
-	config, err := planned.Load(o.Root, o.Plans, o.Read)
+// load reads the plans. Where some are in force (now), a directory that is away is an error.
+func load(o Options, now *plans.Config) (*plans.Config, error) {
+	read := planned.Load
+	if now != nil && len(now.Files) > 0 {
+		read = planned.LoadNewer
+	}
+	config, err := read(o.Root, o.Plans, o.Read)
 	if err == nil {
 		config.Annotated = o.Runtime != nil
 	}
@@ -194,28 +198,34 @@ func (a *Agent) Reload() error { return a.reload("", true) }
 // ReloadFor is Reload for somebody who is named in the journal, such as "uid 1000".
 func (a *Agent) ReloadFor(by string) error { return a.reload(by, true) }
 
-// reload is ReloadFor; unless always is true, plans that are in force already are not taken again.
+// reload is ReloadFor; unless always is true, plans that are in force already are not taken again. They are where newer
+// ones were refused: the log and the journal have the end of that then.
 func (a *Agent) reload(by string, always bool) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	config, err := load(a.options)
-	a.mu.Lock()
-	a.refused = ""
+	now, _ := a.plans.Now()
+	config, err := load(a.options, now)
 	if err != nil {
-		a.refused = err.Error()
-	} else {
-		a.loaded = time.Now()
-	}
-	a.mu.Unlock()
-	if err != nil {
-		a.options.Log.Error("plans not loaded; the previous plans stay in force", "error", err)
-		a.recordPlans(by, 0, 0, err)
+		a.refuse(by, err)
 		return err
 	}
-	if now, _ := a.plans.Now(); always || !reflect.DeepEqual(now, config) {
+	a.mu.Lock()
+	refused := a.refused != ""
+	a.refused, a.loaded = "", time.Now()
+	a.mu.Unlock()
+	if always || refused || !reflect.DeepEqual(now, config) {
 		a.take(by, config)
 	}
 	return nil
+}
+
+// refuse says why newer plans are not in force.
+func (a *Agent) refuse(by string, err error) {
+	a.mu.Lock()
+	a.refused = err.Error()
+	a.mu.Unlock()
+	a.options.Log.Error("plans not loaded; the previous plans stay in force", "error", err)
+	a.recordPlans(by, 0, 0, err)
 }
 
 func (a *Agent) take(by string, config *plans.Config) {

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/lab"
 )
@@ -48,15 +49,17 @@ func start(t *testing.T, text string) *tested {
 	return d
 }
 
-// prepare makes an agent that does not run yet.
+// prepare makes an agent that does not run yet, with plans in a directory of their own.
 func prepare(t *testing.T, text string) *tested {
 	t.Helper()
+	return prepareAt(t, filepath.Join(t.TempDir(), "plans.d"), text)
+}
+
+// prepareAt makes an agent with plans in a directory; in "", the usual one. Without a text there is no directory.
+func prepareAt(t *testing.T, plans, text string) *tested {
+	t.Helper()
 	lab.Unit(t)
-	d := &tested{t: t, plans: filepath.Join(t.TempDir(), "plans.d")}
-	if err := os.Mkdir(d.plans, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	d.write(text)
+	d := &tested{t: t}
 	socket := sockettest.Serve(t, func(out http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/events":
@@ -80,8 +83,14 @@ func prepare(t *testing.T, text string) *tested {
 	options := host.Options{Sockets: map[string]string{"docker": "unix://" + socket}}
 	first := hosttest.Open(t, "v2", files, options)
 	options.Root = first.Root
+	if d.plans = plans; plans == "" {
+		d.plans = filepath.Join(first.Root, planned.Dir)
+	}
+	if text != "" {
+		d.make(text)
+	}
 	var err error
-	d.Agent, err = New(Options{Root: first.Root, Plans: d.plans, Read: planfile.Read, Log: slog.New(slog.NewTextHandler(d, nil)), Open: func() (*host.Host, error) {
+	d.Agent, err = New(Options{Root: first.Root, Plans: plans, Read: planfile.Read, Log: slog.New(slog.NewTextHandler(d, nil)), Open: func() (*host.Host, error) {
 		h, err := host.Open(options)
 		if err == nil {
 			hosttest.Rehearse(t, h)
@@ -111,6 +120,15 @@ func (d *tested) start() {
 	case <-time.After(patience):
 		t.Fatal("it does not get ready")
 	}
+}
+
+// make makes the directory of the plans, with one file.
+func (d *tested) make(text string) {
+	d.t.Helper()
+	if err := os.MkdirAll(d.plans, 0o700); err != nil {
+		d.t.Fatal(err)
+	}
+	d.write(text)
 }
 
 func (d *tested) write(text string) {

@@ -18,9 +18,16 @@ import (
 const (
 	// settleTime is how long the files of the plans must be quiet: several are often written at once.
 	settleTime = 100 * time.Millisecond
-	// absentTime is how often a directory of plans that is missing is looked for.
+	// arrivedTime is that for a directory that has just come: it may be in the middle of being copied, and plans that
+	// are not there yet would be taken for no plans.
+	arrivedTime = 500 * time.Millisecond
+	// awayTime is how often a directory of plans is looked for while its plans are in force, and absentTime otherwise.
+	awayTime   = 100 * time.Millisecond
 	absentTime = 5 * time.Second
 )
+
+// errGone says that the watched directory has lost its name. Another one may have it already.
+var errGone = errors.New("the directory was removed or renamed")
 
 // watch loads the plans again when their files change.
 func (a *Agent) watch(ctx context.Context) {
@@ -31,28 +38,51 @@ func (a *Agent) watch(ctx context.Context) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
-	told := ""
+	told, quiet := "", time.Duration(0)
 	for {
 		changes, err := watchDir(dir)
-		if err == nil { // nobody has told of what changed before
-			isNews(&told, nil)
-			_ = a.reload("", false) // it is in the log
-		}
 		if err == nil {
-			err = a.reloadOn(ctx, changes)
+			isNews(&told, nil)
+			err = a.reloadOn(ctx, changes, quiet)
 			_ = changes.Close() // nothing was written
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		if isNews(&told, err) {
+		wait := absentTime
+		quiet = arrivedTime
+		switch {
+		case errors.Is(err, errGone):
+			wait = 0
+		case errors.Is(err, fs.ErrNotExist) && a.hasFiles():
+			wait = awayTime
+			if isNews(&told, err) {
+				a.tellAway()
+			}
+		case isNews(&told, err):
 			a.options.Log.Warn("weird cannot watch the files of the plans; after a change, reload them with SIGHUP", "directory", dir, "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(absentTime):
+		case <-time.After(wait):
 		}
+	}
+}
+
+// hasFiles reports whether plans of files are in force.
+func (a *Agent) hasFiles() bool {
+	config, _ := a.plans.Now()
+	return len(config.Files) > 0
+}
+
+// tellAway says that the plans in force are away, if they still are. If not, they may not all be there yet.
+func (a *Agent) tellAway() {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	now, _ := a.plans.Now()
+	if _, err := load(a.options, now); err != nil {
+		a.refuse("", err)
 	}
 }
 
@@ -71,7 +101,18 @@ func isNews(told *string, err error) bool {
 	return text != was
 }
 
-func watchDir(dir string) (*os.File, error) {
+// A watched directory tells of changes of its files.
+type watched struct {
+	*os.File
+	dir string
+	was fs.FileInfo // of the directory
+}
+
+func watchDir(dir string) (*watched, error) {
+	info, err := os.Stat(dir) // first: of one that is away this is asked often, and costs little
+	if err != nil {
+		return nil, err
+	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	switch {
 	case errors.Is(err, unix.EMFILE):
@@ -84,38 +125,68 @@ func watchDir(dir string) (*os.File, error) {
 	if _, err := unix.InotifyAddWatch(fd, dir, mask); err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "watch", Path: dir, Err: err}, f.Close())
 	}
-	return f, nil
+	return &watched{f, dir, info}, nil
 }
 
-// reloadOn loads the plans after each change, until the directory is gone or the context ends.
-func (a *Agent) reloadOn(ctx context.Context, changes *os.File) error {
+// isThere reports whether the directory still has its name. The kernel tells of a removal when nobody is in the directory
+// any more: a shell may be.
+func (w *watched) isThere() bool {
+	info, err := os.Stat(w.dir)
+	return err == nil && os.SameFile(info, w.was)
+}
+
+// reloadOn loads the plans at once, or after their files were quiet for a time, and then after each change, until the
+// directory is gone or the context ends.
+func (a *Agent) reloadOn(ctx context.Context, changes *watched, quiet time.Duration) error {
 	defer context.AfterFunc(ctx, func() { _ = changes.SetReadDeadline(time.Unix(1, 0)) })()
 	buf := make([]byte, 64<<10)
-	for ctx.Err() == nil {
-		n, err := changes.Read(buf)
+	for first := true; ; first = false {
 		gone := false
-		for err == nil { // until it is quiet
-			gone = gone || isSelf(buf[:n])
-			if err := changes.SetReadDeadline(time.Now().Add(settleTime)); err != nil {
+		if !first {
+			n, err := changes.Read(buf)
+			if err != nil {
 				return err
 			}
-			n, err = changes.Read(buf)
+			quiet, gone = settleTime, isSelf(buf[:n])
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
+		if quiet > 0 {
+			went, err := settle(changes, quiet, buf)
+			if err != nil {
+				return err
+			}
+			gone = gone || went
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
+		case gone || !first && !changes.isThere():
+			return errGone
 		}
-		_ = a.Reload() // it is in the log
-		if gone {
-			return fs.ErrNotExist
-		}
+		_ = a.reload("", !first) // it is in the log; at first nobody has told of what changed before
 		if err := changes.SetReadDeadline(time.Time{}); err != nil {
 			return err
 		}
+		if ctx.Err() != nil { // else the deadline that tells of it comes after this one
+			return ctx.Err()
+		}
 	}
-	return ctx.Err()
+}
+
+// settle waits until there were no events for a time. gone says that the directory is.
+func settle(changes *watched, quiet time.Duration, buf []byte) (gone bool, err error) {
+	for {
+		if err := changes.SetReadDeadline(time.Now().Add(quiet)); err != nil {
+			return gone, err
+		}
+		n, err := changes.Read(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return gone, nil
+		}
+		if err != nil {
+			return gone, err
+		}
+		gone = gone || isSelf(buf[:n])
+	}
 }
 
 // isSelf reports whether events tell of the end of the watched directory.

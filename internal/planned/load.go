@@ -22,13 +22,37 @@ const Dir = "/etc/weir/plans.d"
 // .yml, in the order of their names, without hidden ones. An empty path is Dir below root, which need
 // not be there. The errors are the reader's, and of files that cannot be read.
 func Load(root, path string, read plans.Reader) (*plans.Config, error) {
-	usual := path == ""
-	if usual {
+	c, err := load(root, path, read)
+	var away *awayError
+	if path == "" && errors.As(err, &away) {
+		return none(), nil
+	}
+	return c, err
+}
+
+// LoadNewer is Load where plans of files are in force. The usual directory has to be there, too: who
+// exchanges it may take the old one away before the new one is there. One that is empty has no plans.
+func LoadNewer(root, path string, read plans.Reader) (*plans.Config, error) {
+	c, err := load(root, path, read)
+	var away *awayError
+	if path == "" && errors.As(err, &away) {
+		err = fmt.Errorf("%w; put it back, or make it an empty directory to have no plans", err)
+	}
+	return c, err
+}
+
+// An awayError says that what has the plans is not there.
+type awayError struct{ error }
+
+func (e *awayError) Unwrap() error { return e.error }
+
+func load(root, path string, read plans.Reader) (*plans.Config, error) {
+	if path == "" {
 		path = filepath.Join(root, Dir)
 	}
 	names, err := filesOf(path)
-	if usual && errors.Is(err, fs.ErrNotExist) {
-		return none(), nil
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &awayError{err}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read plans: %w", err)
