@@ -203,6 +203,51 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// systemd starts weird where there are plans, and where limits of plans that have gone are still on record: nobody else
+// takes them off.
+func TestConditions(t *testing.T) {
+	lab.Unit(t)
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("needs systemd-analyze, which knows whether a unit's conditions are met (Debian package: systemd)")
+	}
+	for _, c := range []struct {
+		what string
+		file string // that there is; empty: none
+		want bool
+	}{
+		{"neither", "", false},
+		{"no plan", "etc/weir/plans.d/README", false},
+		{"a hidden file", "etc/weir/plans.d/.#a.yaml", false},
+		{"a plan", "etc/weir/plans.d/a.yaml", true},
+		{"a plan", "etc/weir/plans.d/a.yml", true},
+		{"a record", "var/lib/weir/plans/docker%3Ax.json", true},
+	} {
+		root := t.TempDir()
+		for _, dir := range []string{"etc/weir/plans.d", "var/lib/weir/plans"} { // weird leaves its own behind
+			if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.file != "" {
+			if err := os.WriteFile(filepath.Join(root, c.file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		words := []string{"condition"}
+		for _, line := range regexp.MustCompile(`(?m)^Condition\w+=\|/.*$`).FindAllString(contrib.WeirdService, -1) {
+			words = append(words, strings.Replace(line, "|/", "|"+root+"/", 1))
+		}
+		out, err := exec.Command("systemd-analyze", words...).CombinedOutput()
+		met, unmet := strings.Contains(string(out), "Conditions succeeded"), strings.Contains(string(out), "Conditions failed")
+		if met == unmet {
+			t.Skipf("this systemd-analyze does not tell whether conditions are met: %v: %s", err, out)
+		}
+		if met != c.want {
+			t.Errorf("%s: %v, want %v\n%s", c.what, met, c.want, out)
+		}
+	}
+}
+
 // exposureMost is how exposed a unit may be, as systemd-analyze counts, and tracingMost that of the page that can
 // trace: it sees addresses of the kernel.
 const exposureMost, tracingMost = 3.2, 3.7
