@@ -18,7 +18,7 @@ func newInstall(out *cli.Out) *cobra.Command {
 		Short: "Have systemd run weird run, now and at each boot",
 		Long: "Make the groups " + strings.Join(install.Groups(), " and ") + ", write the unit " + install.Unit + ", and have systemd enable and\n" +
 			"start it. Each step is printed. What is done already is left alone, and if a step fails, those before it are undone.\n" +
-			"Users in the group weir-read can ask weird, and those in weir can have it load the plans again.\n\n" +
+			"Users in the group weir-read can ask weird, and those in weir can also have it load the plans again.\n\n" +
 			"systemd starts weird once /etc/weir/plans.d has a plan, or to remove limits whose plan has gone.",
 		Example: "  weird install --dry-run\n  weird install\n  usermod -aG weir-read alice",
 	}, install.System.Install)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/routes"
 	"github.com/weir-io/weir/internal/api"
@@ -79,7 +78,7 @@ func (v logView) show(ctx context.Context, out *cli.Out, args []string) error {
 	l, err := journal.Read(journalDir(v.root, v.dir), q)
 	doc := api.LogOf(l)
 	if errors.Is(err, fs.ErrPermission) && v.dir == "" && v.root == "/" {
-		err = health.Ask(ctx, filepath.Join(routes.Dir, routes.ReadSocket), routes.Log+"?"+asked(q).Encode(), &doc)
+		err = routes.Ask(ctx, routes.Dir, routes.Log+"?"+asked(q).Encode(), &doc)
 	}
 	if err != nil {
 		return err

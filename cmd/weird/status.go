@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -71,11 +70,11 @@ func status(ctx context.Context, out *cli.Out, socket string, args []string) err
 	return nil
 }
 
-// askAsMember asks the daemon: at its usual socket, or, as a user who may not, at that for the group.
+// askAsMember asks the daemon: at its usual socket, or, as a user who may not, at those for the groups.
 func askAsMember(ctx context.Context, socket, route string, into any) error {
 	err := health.Ask(ctx, socket, route, into)
 	if socket == health.Socket && errors.Is(err, fs.ErrPermission) {
-		err = health.Ask(ctx, filepath.Join(routes.Dir, routes.ReadSocket), route, into)
+		err = routes.Ask(ctx, routes.Dir, route, into)
 	}
 	return err
 }

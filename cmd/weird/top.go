@@ -62,7 +62,7 @@ func newTop(out *cli.Out) *cobra.Command {
 			"for I/O, its dirty pages, and which I/O the limit is expected to hold. ? lists the keys.\n\n" +
 			"If standard output is no terminal, or with --once, print one table. With --json, print one document. The rates are\n" +
 			"then measured over the time that --every names. No daemon has to run, except to record history for --at.\n\n" +
-			"Where weird run runs, and you may ask it (as root, or in the group weir-read), the figures are those that weird reads each\n" +
+			"Where weird run runs, and you may ask it (as root, or in the group weir-read or weir), the figures are those that weird reads each\n" +
 			"second, with the plans that it keeps and what it has measured of limits. Otherwise weir top reads by itself. So it does with\n" +
 			"another --every than 1s, another --root, or --alone.",
 		Example: "  weir top\n  weir top --once --sort write\n  weir top --filter docker: --every 5s",
@@ -104,7 +104,9 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 	}
 	o := stream.Options{Every: v.every}
 	if v.every == stream.Every && !v.alone && (v.root == "/" || v.named) {
-		o.Socket = v.socket
+		if o.Socket = v.socket; !v.named {
+			o.Also = filepath.Join(routes.Dir, routes.ChangeSocket)
+		}
 	}
 	if v.once || out.JSON || !tui.CanShow(os.Stdin, os.Stdout) {
 		o.Open = func() (stream.Own, error) { return v.open(0, false) } // once, all groups can be looked at

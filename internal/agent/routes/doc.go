@@ -16,7 +16,9 @@ package routes
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -107,6 +109,17 @@ func (a *API) Run(ctx context.Context) {
 	defer both.Wait()
 	both.Go(func() { a.groups.run(ctx) })
 	a.changes.run(ctx)
+}
+
+// Ask asks the daemon whose sockets are in a directory: at the one for reading, or, as a user who may connect only to the
+// other, at that.
+func Ask(ctx context.Context, dir, route string, into any) (err error) {
+	for _, socket := range []string{ReadSocket, ChangeSocket} {
+		if err = health.Ask(ctx, filepath.Join(dir, socket), route, into); !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return err
 }
 
 // errBusy is the answer to a request whose turn does not come.

@@ -39,13 +39,17 @@ var errLong = fmt.Errorf("weird tells a line of more than %d MB, which no weird 
 const endedLeast = 2 * time.Second
 
 // follow has each called with each reading, until something is wrong. The error is for people, and never nil.
-func follow(ctx context.Context, socket string, each func(Reading)) error {
+func follow(ctx context.Context, socket, also string, each func(Reading)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := time.AfterFunc(answerMost, func() { cancel(errSilent) })
 	defer silent.Stop()
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headersMost, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if errors.Is(err, fs.ErrPermission) && also != "" {
+			return (&net.Dialer{}).DialContext(ctx, "unix", also)
+		}
+		return conn, err
 	}}
 	defer transport.CloseIdleConnections()
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -79,7 +83,7 @@ func wrong(ctx context.Context, socket string, err error) error {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
 		return errAbsent
 	case errors.Is(err, fs.ErrPermission):
-		return errors.New("only root and users in the group weir-read can ask weird")
+		return errors.New("only root and users in the groups weir-read and weir can ask weird")
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return fmt.Errorf("connect to %s: %w; see what is at this path with ls -l, remove it if it is not weird's, and restart weird", plain.Brief(socket), reason(dial))
 	case errors.Is(err, errCut), errors.Is(err, errLong):

@@ -21,6 +21,7 @@ type Own interface {
 // Options say where readings come from.
 type Options struct {
 	Socket string              // of weird; empty: weird is not asked
+	Also   string              // another one, for who may not connect to that; empty: there is none
 	Every  time.Duration       // between two readings of one's own
 	Open   func() (Own, error) // is called when nobody else reads
 }
@@ -67,7 +68,7 @@ func (s *Source) run(ctx context.Context) {
 	wait := retryLeast
 	for {
 		began := time.Now()
-		err := follow(ctx, s.o.Socket, s.take)
+		err := follow(ctx, s.o.Socket, s.o.Also, s.take)
 		if ctx.Err() != nil {
 			return
 		}

@@ -167,7 +167,7 @@ func (s *subject) whoMayNotAsk(t *testing.T, k *keeper) {
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), `"source":{"from":"weir","version":"","why":"only root and users in the group weir-read can ask weird"}`) {
+	if err != nil || !strings.Contains(string(out), `"source":{"from":"weir","version":"","why":"only root and users in the groups weir-read and weir can ask weird"}`) {
 		t.Errorf("%v: %.600s", err, out)
 	}
 }
