@@ -19,9 +19,6 @@ import (
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
-// journalMost is more than a journal has.
-const journalMost = 1_000_000
-
 // journalFlag is the flag that says where the journal is.
 func journalFlag(cmd *cobra.Command, into *string) {
 	cmd.Flags().StringVar(into, "journal", "", "the `DIR` with the journal of changes; by default "+journal.Dir)
@@ -92,7 +89,7 @@ func (v logView) show(ctx context.Context, out *cli.Out, args []string) error {
 
 // asked is a query as the daemon takes it, which whoever cannot read the journal asks.
 func asked(q journal.Query) url.Values {
-	v := url.Values{"most": {strconv.Itoa(journalMost)}}
+	v := url.Values{"most": {strconv.Itoa(routes.LogMost)}}
 	if q.Target != "" {
 		v.Set("target", q.Target)
 	}

@@ -6,8 +6,8 @@
 // that could be wrong, and count supplementary groups; SO_PEERCRED has only the main group of a client.
 // It names the user in the journal.
 //
-// Each request is bounded in size and time, and few are worked on at once. A client that is slow or
-// asks a lot waits for itself: the agent waits for none.
+// Each request is bounded in size and time, and few are worked on at once, until their clients have the
+// answers. Plans in requests are read one after the other. The agent waits for no client.
 //
 // One handler is for both sockets, and package health serves it. A follower, of events or of what groups do, has
 // a bounded queue: one that is too slow is sent away. All who follow what groups do have one reading a second.
@@ -43,17 +43,22 @@ const (
 
 // The paths.
 const (
-	Status  = health.StatusRoute // ?target=NAME for one
-	Health  = health.Route
-	Top     = "/top"
-	Follow  = stream.Route
-	Plans   = "/plans"
-	Check   = "/plans/check"
-	Diff    = "/plans/diff"
-	Log     = "/log" // ?target=NAME&since=TIME&most=NUMBER
-	Events  = "/events"
-	Reload  = "/reload"
-	LogMost = 1000 // entries, if nobody asks for another number
+	Status = health.StatusRoute // ?target=NAME for one
+	Health = health.Route
+	Top    = "/top"
+	Follow = stream.Route
+	Plans  = "/plans"
+	Check  = "/plans/check"
+	Diff   = "/plans/diff"
+	Log    = "/log" // ?target=NAME&since=TIME&most=NUMBER
+	Events = "/events"
+	Reload = "/reload"
+)
+
+// How many entries Log answers with.
+const (
+	LogUsual = 1000   // if nobody asks for another number
+	LogMost  = 20_000 // at most: about as many as the journal has
 )
 
 const (
@@ -64,6 +69,8 @@ const (
 	waitMost = 2 * time.Second
 	// slowMost bounds a request that asks engines.
 	slowMost = 20 * time.Second
+	// marksMost bounds plans in a request, by planfile.Marks: to read them takes up to 20 MB.
+	marksMost = 100_000
 	// queryMost bounds what is asked, in bytes.
 	queryMost = 4 << 10
 )

@@ -30,7 +30,11 @@ type route struct {
 	query  []string // the parameters that it takes
 	answer func(ctx context.Context, q url.Values, body []byte, by string) (any, error)
 	slow   bool // it asks engines
+	plans  bool // its body has plans; one at a time is read
 }
+
+// turns are those of one socket's requests.
+type turns struct{ workers, plans chan struct{} }
 
 func (a *API) routes() map[string]route {
 	return map[string]route{
@@ -38,7 +42,7 @@ func (a *API) routes() map[string]route {
 		Status: {method: http.MethodGet, query: []string{"target"}, answer: a.status},
 		Top:    {method: http.MethodGet, answer: a.top, slow: true},
 		Plans:  {method: http.MethodGet, answer: a.plans},
-		Check:  {method: http.MethodPost, answer: a.check},
+		Check:  {method: http.MethodPost, answer: a.check, plans: true},
 		Diff:   {method: http.MethodGet, answer: a.diff, slow: true},
 		Log:    {method: http.MethodGet, query: []string{"target", "since", "most"}, answer: a.log},
 		Reload: {method: http.MethodPost, change: true, answer: a.reload},
@@ -47,7 +51,7 @@ func (a *API) routes() map[string]route {
 
 // Handler answers at a socket. change says whether it is the one for changing.
 func (a *API) Handler(change bool) http.Handler {
-	all, workers := a.routes(), make(chan struct{}, workersMost)
+	all, turns := a.routes(), turns{make(chan struct{}, workersMost), make(chan struct{}, 1)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		switch r.URL.Path {
@@ -68,46 +72,66 @@ func (a *API) Handler(change bool) http.Handler {
 		case one.change && !change:
 			health.Refuse(w, &denied{r.Method + " " + r.URL.Path})
 		default:
-			a.serve(w, r, one, workers)
+			a.serve(w, r, one, turns)
 		}
 	})
 }
 
-// serve answers a request that is allowed.
-func (a *API) serve(w http.ResponseWriter, r *http.Request, one route, workers chan struct{}) {
+// serve answers a request that is allowed. It has its turn until the client has taken the answer: what is kept for slow
+// clients is bounded, too.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, one route, t turns) {
 	q, err := queryOf(r, one.query)
 	if err != nil {
 		health.Refuse(w, err)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, plans.FileBytesMax+1))
+	var body []byte
+	if one.plans {
+		done, err := turn(r, t.plans)
+		if err != nil {
+			busy(w, err)
+			return
+		}
+		defer done()
+		if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, plans.FileBytesMax+1)); err != nil {
+			health.Refuse(w, fault.Misusef("read the request: %v", err))
+			return
+		}
+	}
+	done, err := turn(r, t.workers)
 	if err != nil {
-		health.Refuse(w, fault.Misusef("read the request: %v", err))
+		busy(w, err)
 		return
 	}
-	done, err := turn(r, workers)
+	defer done()
+	document, err := one.do(r, q, body)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeMost)) // a unix socket has deadlines
 	if err != nil {
-		w.Header().Set("Retry-After", "1")
-		health.Answer(w, http.StatusServiceUnavailable, api.ErrorOf(err))
+		health.Refuse(w, a.options.Spell(err))
 		return
 	}
+	health.Answer(w, http.StatusOK, document)
+}
+
+// do makes the answer to a request.
+func (one route) do(r *http.Request, q url.Values, body []byte) (any, error) {
 	ctx := r.Context()
 	if one.slow {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * slowMost)) // a unix socket has deadlines
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, slowMost, fmt.Errorf("not done within %v", slowMost))
 		defer cancel()
 	}
 	document, err := one.answer(ctx, q, body, r.RemoteAddr)
-	done() // a client that reads slowly takes nobody's turn
-	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) && context.Cause(ctx) != nil {
-			err = context.Cause(ctx)
-		}
-		health.Refuse(w, a.options.Spell(err))
-		return
+	if errors.Is(err, context.DeadlineExceeded) && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
 	}
-	health.Answer(w, http.StatusOK, document)
+	return document, err
+}
+
+// busy says that a request's turn does not come.
+func busy(w http.ResponseWriter, err error) {
+	w.Header().Set("Retry-After", "1")
+	health.Answer(w, http.StatusServiceUnavailable, api.ErrorOf(err))
 }
 
 // queryOf is what a request asks, each parameter once, and none that the route does not take.
@@ -169,6 +193,9 @@ func (a *API) plans(context.Context, url.Values, []byte, string) (any, error) {
 
 // check reads plans that are in the request, and changes nothing.
 func (a *API) check(_ context.Context, _ url.Values, body []byte, _ string) (any, error) {
+	if planfile.Marks(body) > marksMost {
+		return nil, fault.Misusef("the plans have more than %d keys and values, and weird reads no more for others; weir plan check reads them on this host", marksMost)
+	}
 	c, err := planfile.Read([]plans.File{{Name: "request", Text: body}})
 	if err != nil {
 		return nil, fault.Misusef("%v", a.options.Spell(err))
@@ -198,7 +225,7 @@ type message struct {
 }
 
 func (a *API) log(_ context.Context, q url.Values, _ []byte, _ string) (any, error) {
-	asked := journal.Query{Target: q.Get("target"), Most: LogMost}
+	asked := journal.Query{Target: q.Get("target"), Most: LogUsual}
 	if text := q.Get("since"); text != "" {
 		since, err := time.Parse(time.RFC3339, text)
 		if err != nil {
@@ -211,7 +238,7 @@ func (a *API) log(_ context.Context, q url.Values, _ []byte, _ string) (any, err
 		if err != nil || n < 1 {
 			return nil, fault.Misusef("most=%q: write a number from 1 on", text)
 		}
-		asked.Most = n
+		asked.Most = min(n, LogMost)
 	}
 	l, err := a.agent.Log(asked)
 	if err != nil {
