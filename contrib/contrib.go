@@ -9,6 +9,11 @@ import "embed"
 //go:embed weird.service
 var WeirdService string
 
+// WeirdExits is the drop-in of that unit with which weir's pacer learns what processes have done by their end.
+//
+//go:embed weird.service.d/exits.conf
+var WeirdExits string
+
 // Kubernetes is the manifest of weird's pods, as the chart makes it of its own values.
 //
 //go:embed kubernetes/base/weir.yaml

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 const (
@@ -21,6 +22,7 @@ func (a *Agent) watchPacer(ctx context.Context) {
 	if !a.own {
 		return
 	}
+	a.tellUncounted(pacer.Uncounted)
 	for wait := pacerEvery; ; {
 		select {
 		case <-ctx.Done():
@@ -45,5 +47,21 @@ func (a *Agent) watchPacer(ctx context.Context) {
 			continue
 		}
 		a.options.Log.Warn("weir's pacer was gone with its guards: what it had paused goes on")
+	}
+}
+
+// tellUncounted says in the log what weir's pacer does not count if weird starts it. On cgroup v1 the pacer holds all
+// buffered writes; elsewhere weir show says it of the few groups that it is about.
+func (a *Agent) tellUncounted(uncounted func() string) {
+	h, err := a.options.Open()
+	if err != nil {
+		return // whoever needs the host says so
+	}
+	defer h.Close()
+	if io, err := h.IO(); err != nil || io.Version != cgroupfs.V1 {
+		return
+	}
+	if missed := uncounted(); missed != "" {
+		a.options.Log.Warn("weir's pacer misses some writes if weird starts it: "+missed, "remedy", "under systemd, add the drop-in contrib/weird.service.d/exits.conf; see docs/guide/pacer.md")
 	}
 }

@@ -34,7 +34,7 @@ type ShowGroup struct {
 	Escapes uint64 `json:"paced_escapes_wbps,omitempty"`
 	// Lapsed is why it holds nothing of the group, though it was asked to.
 	Lapsed string `json:"paced_lapsed,omitempty"`
-	// Missed says which processes of the group the pacer cannot pause, and why.
+	// Missed says which processes of the group the pacer cannot pause, or what it cannot count, and why.
 	Missed string `json:"paced_missed,omitempty"`
 	// Space is what the target's own files may take, and take.
 	Space *quota.Status `json:"space,omitempty"`

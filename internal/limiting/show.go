@@ -41,7 +41,7 @@ type Group struct {
 	// in bytes a second (cgroup v2); 0: nothing.
 	Escapes uint64
 	Lapsed  string // why the pacer holds nothing of the group, though it was asked to
-	Missed  string // which processes of the group the pacer cannot pause, and why
+	Missed  string // which processes of the group the pacer cannot pause, or what it cannot count, and why
 
 	// What follows is known of a group that was asked for by its target.
 

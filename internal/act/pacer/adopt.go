@@ -168,14 +168,14 @@ func (s *server) note(q ask) string {
 // noteEvery is how often the records are updated.
 const noteEvery = 500 * time.Millisecond
 
-// noteMissed writes into the records which processes the pacer cannot pause.
+// noteMissed writes into the records which processes the pacer cannot pause, and what it does not count.
 func (s *server) noteMissed(now time.Duration) {
 	if now-s.noted < noteEvery {
 		return
 	}
 	s.noted = now
 	for p, h := range s.jobs {
-		why := p.cells.lapse()
+		why := s.missedOf(p)
 		if why == h.job.Missed {
 			continue
 		}
@@ -184,4 +184,13 @@ func (s *server) noteMissed(now time.Duration) {
 			h.record = next
 		}
 	}
+}
+
+// missedOf says what of a group is not held; empty: all is.
+func (s *server) missedOf(p *paced) string {
+	whys := []string{p.cells.lapse()}
+	if _, is := p.meter.(*written); is { // of others nothing is counted by what processes have written
+		whys = append(whys, s.exits.missed)
+	}
+	return strings.Join(slices.DeleteFunc(whys, func(why string) bool { return why == "" }), "; ")
 }

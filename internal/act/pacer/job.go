@@ -17,7 +17,7 @@ type Job struct {
 	Cell    Place           `json:"cell,omitzero"`    // one that is made first: a command is to be born in it (see CellsFor)
 	Devices []blkdev.Number `json:"devices"`          // those that the limit is on
 	WBPS    uint64          `json:"wbps"`             // bytes a second, of all of them together
-	Missed  string          `json:"missed,omitempty"` // whom the pacer cannot stop, in its record
+	Missed  string          `json:"missed,omitempty"` // whom the pacer cannot stop, or not count, in its record
 	Count   string          `json:"count,omitempty"`  // what is counted: all that is written is CountWritten
 	// KeptIn are files in which the group's owner keeps its limit: if the group goes, the pacer
 	// holds the next group of its name, as long as one of the files exists.

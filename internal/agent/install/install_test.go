@@ -249,8 +249,8 @@ func TestConditions(t *testing.T) {
 }
 
 // exposureMost is how exposed a unit may be, as systemd-analyze counts, and tracingMost that of the page that can
-// trace: it sees addresses of the kernel.
-const exposureMost, tracingMost = 3.2, 3.7
+// trace: it sees addresses of the kernel. exitsMost is that of weird in the host's network, for the ends of processes.
+const exposureMost, tracingMost, exitsMost = 3.2, 3.7, 3.8
 
 // Units are as hard as they can be: systemd-analyze knows each setting, and counts.
 func TestHardened(t *testing.T) {
@@ -263,6 +263,7 @@ func TestHardened(t *testing.T) {
 		most               float64
 	}{
 		{"contrib", contrib.WeirdService, "", exposureMost},
+		{"contrib with ends of processes", contrib.WeirdService, contrib.WeirdExits, exitsMost},
 		{"installed", System{Program: "/bin/true"}.text(), "", exposureMost},
 		{"metrics", contrib.WeirdMetricsService, "", exposureMost},
 		{"metrics with traces", contrib.WeirdMetricsService, contrib.WeirdMetricsTrace, tracingMost},
@@ -271,7 +272,7 @@ func TestHardened(t *testing.T) {
 		if err := os.Mkdir(unit+".d", 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{unit: c.unit, filepath.Join(unit+".d", "page-trace.conf"): c.dropIn} {
+		for name, text := range map[string]string{unit: c.unit, filepath.Join(unit+".d", "drop-in.conf"): c.dropIn} {
 			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -296,6 +297,7 @@ func TestHardened(t *testing.T) {
 	for text, names := range map[string][]string{
 		contrib.WeirdService:        append(slices.Clone(both), "ProtectHome", "ProtectControlGroups", "RestrictRealtime", "KILL", "DAC_OVERRIDE"),
 		contrib.WeirdMetricsService: append(slices.Clone(both), "PrivateNetwork", "DAC_READ_SEARCH"),
+		contrib.WeirdExits:          {"taskstats", "CAP_NET_ADMIN", "IPAddressDeny"},
 		contrib.WeirdMetricsTrace:   {"ProtectKernelTunables", "ProtectKernelLogs", "CAP_SYSLOG"},
 	} {
 		for _, name := range names {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -46,9 +47,12 @@ const (
 	statsLeast     = statsRead + 56
 )
 
-// OpenExits asks the kernel whether it can tell: that takes root, outside of any user and PID namespace,
-// and a kernel with CONFIG_TASKSTATS and CONFIG_TASK_IO_ACCOUNTING.
+// OpenExits asks the kernel whether it can tell: that takes root, outside of any user, PID and network
+// namespace, and a kernel with CONFIG_TASKSTATS and CONFIG_TASK_IO_ACCOUNTING.
 func OpenExits() (*Exits, error) {
+	if err := inHostsNetwork("/proc"); err != nil {
+		return nil, err
+	}
 	processors, err := os.ReadFile(possibleProcessors)
 	if err != nil {
 		return nil, err
@@ -62,6 +66,24 @@ func OpenExits() (*Exits, error) {
 		return nil, errors.Join(fmt.Errorf("ask for taskstats: %w", err), unix.Close(fd))
 	}
 	return e, nil
+}
+
+// errNetwork says that nobody is told of ends here: send_cpu_listeners in kernel/taskstats.c sends into the first network
+// namespace, whoever has asked.
+var errNetwork = errors.New("this network namespace is not the host's, and the kernel tells of ends only there")
+
+// inHostsNetwork returns errNetwork in another network namespace than the first. The kernel shows settings that are not of
+// one namespace only in the first (net_core_table in net/core/sysctl_net_core.c). Where no settings are to be seen, it is
+// asked all the same.
+func inHostsNetwork(proc string) error {
+	_, err := os.Stat(proc + "/sys/net/core")
+	if err != nil {
+		return nil
+	}
+	if _, err := os.Stat(proc + "/sys/net/core/netdev_budget"); errors.Is(err, fs.ErrNotExist) {
+		return errNetwork
+	}
+	return nil
 }
 
 func (e *Exits) begin() error {

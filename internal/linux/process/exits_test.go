@@ -2,9 +2,12 @@ package process
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -133,4 +136,47 @@ func FuzzEndOf(f *testing.F) {
 	f.Add(endMessage(7, 7, 4096))
 	f.Add(endMessage(7, 0, 0)[:40])
 	f.Fuzz(func(_ *testing.T, body []byte) { endOf(body) }) // it reads nothing beyond
+}
+
+// In another network than the host's the kernel takes the question and never tells: that is said, and not only found by
+// who misses something.
+func TestExitsOfAnotherNetwork(t *testing.T) {
+	for name, c := range map[string]struct {
+		files []string
+		want  error
+	}{
+		"the host's": {[]string{"somaxconn", "netdev_budget"}, nil},
+		"its own":    {[]string{"somaxconn"}, errNetwork},
+		"no /proc":   {nil, nil},
+	} {
+		proc := t.TempDir()
+		for _, file := range c.files {
+			path := filepath.Join(proc, "sys/net/core", file)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := inHostsNetwork(proc); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	// And so it is on this host.
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a network")
+	}
+	errs := make(chan error)
+	go func() { // its thread ends with it
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			errs <- fmt.Errorf("unshare: %w", err)
+			return
+		}
+		e, err := OpenExits()
+		errs <- errors.Join(err, e.Close())
+	}()
+	if err := <-errs; errors.Is(err, unix.EPERM) {
+		t.Skip(err)
+	} else if !errors.Is(err, errNetwork) {
+		t.Error(err)
+	}
 }

@@ -166,7 +166,7 @@ type Paced struct {
 	WBPS    uint64 // bytes a second
 	Escapes bool   // only what the kernel charges to other groups, with the group's own (v2)
 	Lapsed  string // why it holds nothing, though it was asked to; empty: it holds
-	Missed  string // which processes it cannot pause, and why
+	Missed  string // which processes it cannot pause, or what it cannot count, and why
 }
 
 // Paused is for how long weir's pacer has paused a group to hold its limit.
