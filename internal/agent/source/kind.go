@@ -141,8 +141,12 @@ func asTarget(t planned.Target) reconcile.Target {
 		one.Lacks = fmt.Sprintf("its annotations name the volume %s, and none of its containers has mounted one of this name: name a persistent volume as its PersistentVolume is named, or write path= and where it is mounted",
 			plain.Short(strings.Join(t.Unfound, ", "), 200))
 	}
-	if t.State == planned.NoPlan && t.Choice.Refused != "" {
-		one.Err = errors.New(t.Choice.Refused)
+	switch refused := t.Choice.Refused; {
+	case refused == "":
+	case t.State == planned.NoPlan:
+		one.Err = errors.New(refused)
+	default: // it has another plan than it asks for, or still the limits of a former one
+		one.Lacks = strings.TrimPrefix(one.Lacks+"; "+refused, "; ")
 	}
 	for _, d := range t.Rows {
 		now := d.Now

@@ -244,6 +244,37 @@ func TestARefusedLabelIsTold(t *testing.T) {
 	}
 }
 
+// The same is told where another entry of the plans is for the target, or the default is: that plan is in force.
+func TestARefusedLabelIsToldBesideAPlan(t *testing.T) {
+	for name, entry := range map[string]string{"an entry": "assign: [{docker: web, plan: small}]\n", "the default": "default: small\n"} {
+		t.Run(name, func(t *testing.T) {
+			d := &docker{}
+			k, _, _ := newSource(t, d, "plans: {small: {write: 1MB/s}, large: {write: 9MB/s}}\n"+entry)
+			k.opened = time.Now() // the host takes rules: it is not opened anew
+			d.list = `[{"Id":"` + webID + `","Names":["/web"],"Labels":{"weir.plan":"large"}}]`
+			core := reconcile.NewCore()
+			for i := range 2 { // before it has its limits, and after
+				all, err := k.Look(t.Context(), nil)
+				if err != nil || len(all) != 1 || all[0].Plan != "small" || all[0].Err != nil {
+					t.Fatalf("%+v, %v", all, err)
+				}
+				if why := core.Decide(time.Now(), all[0]); (why == reconcile.None) != (i == 1) {
+					t.Fatalf("look %d: %q", i, why)
+				}
+				if i == 0 {
+					core.Done(time.Now(), all[0].Key, k.Put(t.Context(), all[0].Key))
+				}
+				if s, _ := core.Status(); len(s) != 1 || s[0].State != reconcile.InForce || !strings.Contains(s[0].Finding, "asks for the plan \"large\", which allow-labels does not have") {
+					t.Errorf("%+v", s)
+				}
+			}
+			if !strings.Contains(core.News("docker:"+webID), "allow-labels") || core.News("docker:"+webID) != "" {
+				t.Error("it is not news, or always is")
+			}
+		})
+	}
+}
+
 // What is not wanted is not even asked for: an engine may hold a container's lock.
 func TestOnlyWhatIsNamedIsLookedAt(t *testing.T) {
 	d := &docker{}
