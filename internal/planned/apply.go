@@ -55,11 +55,15 @@ func (m Manager) Show(ctx context.Context, spec string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	choice, err := m.Of(ctx, t)
+	l, is, err := m.listed(ctx, t)
 	if err != nil {
 		return Report{}, err
 	}
-	one := m.look(ctx, spec, choice, nil)
+	choice := plans.Choice{Plan: plans.None}
+	if is {
+		choice = m.ChoiceOf(l)
+	}
+	one := m.look(ctx, spec, choice, m.recordBeside(l, choice))
 	return Report{Targets: []Target{one}}, one.Err
 }
 
@@ -95,13 +99,12 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 		}
 		for _, l := range listed {
 			key, choice := keyOf(l), m.ChoiceOf(l)
-			r := left[key]
+			r := take(left, l) // its owner lists it, whatever can be found of it now
 			if choice.IsNone() && r == nil && choice.Refused == "" {
 				continue
 			}
-			delete(left, key) // its owner lists it, whatever can be found of it now
-			one := m.look(ctx, l.String(), choice, r)
-			if one.key = key; one.State != Stopped && one.State != Gone {
+			one := m.look(ctx, specOf(l), choice, r)
+			if one.Name, one.key = l.String(), key; one.State != Stopped && one.State != Gone {
 				all = append(all, one)
 			}
 		}

@@ -60,7 +60,7 @@ func Mark(ctx context.Context, h *host.Host, read plans.Reader, shown *limiting.
 		if kind, name, named := strings.Cut(g.Target, ":"); named {
 			l, ok := listedAs(lists, kind, name, g.Owner)
 			if choice := config.Choose(factsOf(l)); ok && !choice.IsNone() {
-				one := m.look(ctx, l.String(), choice, nil)
+				one := m.look(ctx, specOf(l), choice, m.recordBeside(l, choice))
 				if one.Err != nil {
 					notes = append(notes, note.Warningf("no-plans", "weir cannot tell whether %s has the limits of its plan %s: %v", plain.Brief(l.String()), choice.Name(), one.Err))
 				}

@@ -168,7 +168,7 @@ func hasRules(g cgroupfs.Group) (bool, error) {
 // that names the group itself is from before a boot, after which the kernel counts anew; one that names none
 // is an older weir's. One that is newer than the birth stays: the disk may have been waited for meanwhile.
 func (m Manager) recordBirth(next *record, group uint64) error {
-	was, err := recordOf(m.Host.Root, next.Target)
+	was, err := recordFor(m.Host.Root, next.Target, next.Name)
 	if err == nil && was != nil && (was.At.after(next.At) || was.Group != nil && *was.Group != group && was.agrees(next)) {
 		return nil
 	}

@@ -173,7 +173,7 @@ func (m Manager) inherited(t *Target) (*record, error) {
 		return nil, ifThere(err)
 	}
 	left := inForce(rules, t.record.Limits)
-	was, err := recordOf(m.Host.Root, t.heir.key)
+	was, err := recordFor(m.Host.Root, t.heir.key, t.heir.Name)
 	if err != nil || len(left) == 0 {
 		return nil, err
 	}

@@ -52,14 +52,13 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 			continue
 		}
 		key, choice := keyOf(l), m.ChoiceOf(l)
-		r := left[key]
+		r := take(left, l)
 		if names != nil { // of a few among many
 			var err error
-			if r, err = recordOf(m.Host.Root, key); err != nil {
+			if r, err = recordFor(m.Host.Root, key, l.String()); err != nil {
 				errs = append(errs, err)
 			}
 		}
-		delete(left, key)
 		if choice.IsNone() && r == nil && choice.Refused == "" {
 			continue
 		}
@@ -129,7 +128,7 @@ func (m Manager) catchUp(ctx context.Context, t *Target) {
 	}
 }
 
-// Key is the permanent name of a target: docker:WHOLE-ID.
+// Key is the permanent name of a target: docker:WHOLE-ID, pod:UID.
 func (t Target) Key() string { return t.key }
 
 // Path is that of the target's cgroup; empty: it has none.
@@ -140,8 +139,8 @@ func (t Target) Path() string {
 	return t.group.Path()
 }
 
-// IsNew reports whether weir has never limited a target, or an earlier group of it alone, as of an earlier pod of the
-// same name.
+// IsNew reports whether weir has never limited a target, or an earlier group of it alone, as of a container before its
+// restart.
 func (t Target) IsNew() bool {
 	return t.record == nil || t.group != nil && t.record.isBegun(*t.group)
 }

@@ -37,11 +37,25 @@ func factsOf(l targets.Listed) plans.Facts {
 	return f
 }
 
-// keyOf is the name that a target's record goes by: the container's id, for a name may be
-// another's later.
+// uidMost bounds a pod's UID, in bytes: whoever makes pods without kubelet chooses it.
+const uidMost = 253
+
+// keyOf is the name that a target is looked at by, and that its record goes by: the container's id, or the pod's UID, for a
+// name may be another's later. A pod that is made anew has its name while the earlier one ends.
 func keyOf(l targets.Listed) string {
+	if l.Kind == "pod" && targets.IsWord(l.UID, uidMost) {
+		return l.Kind + ":" + l.UID
+	}
 	if l.ID != "" && l.Kind != "containerd" {
 		return l.Kind + ":" + l.ID
+	}
+	return l.String()
+}
+
+// specOf is the name that a target is looked at by where a user is told of it: another pod can have its name.
+func specOf(l targets.Listed) string {
+	if l.Kind == "pod" {
+		return keyOf(l)
 	}
 	return l.String()
 }
@@ -49,21 +63,39 @@ func keyOf(l targets.Listed) string {
 // Of finds the plan of a target. A target of a kind that plans are not for, or that its owner does
 // not list, has none.
 func (m Manager) Of(ctx context.Context, t targets.Target) (plans.Choice, error) {
+	l, is, err := m.listed(ctx, t)
+	if err != nil || !is {
+		return plans.Choice{Plan: plans.None}, err
+	}
+	return m.ChoiceOf(l), nil
+}
+
+// listed finds how the owner of a target lists it; false: plans are not for its kind, or its owner does not list it.
+func (m Manager) listed(ctx context.Context, t targets.Target) (l targets.Listed, is bool, err error) {
 	lists := map[string][]targets.Listed{}
 	for _, kind := range kinds {
 		if m.Config.Needs(kind) && (kind == t.Kind || kind == kindOfOwner(t.Owner)) {
 			all, err := m.list(ctx, kind)
 			if err != nil {
-				return plans.Choice{}, err
+				return l, false, err
 			}
 			lists[kind] = all
 		}
 	}
-	l, ok := listedAs(lists, t.Kind, t.Name, t.Owner)
-	if !ok {
-		return plans.Choice{Plan: plans.None}, nil
+	l, is = listedAs(lists, t.Kind, t.Name, t.Owner)
+	return l, is, nil
+}
+
+// recordBeside is what is on record of a target with a plan that is shown; nil: nothing, or nothing that this user may read.
+func (m Manager) recordBeside(l targets.Listed, c plans.Choice) *record {
+	if c.IsNone() {
+		return nil
 	}
-	return m.ChoiceOf(l), nil
+	r, err := recordFor(m.Host.Root, keyOf(l), l.String())
+	if err != nil {
+		return nil
+	}
+	return r
 }
 
 // kindOfOwner is the kind of targets that an owner of groups makes; empty: it is not known.
@@ -84,6 +116,9 @@ func kindOfOwner(o targets.Owner) string {
 // listedAs finds how the owner of a target lists it: by its name or, whatever it is called, by the
 // owner's name for it.
 func listedAs(lists map[string][]targets.Listed, kind, name string, o targets.Owner) (targets.Listed, bool) {
+	if i := slices.IndexFunc(lists[kind], func(l targets.Listed) bool { return l.UID != "" && l.UID == name }); i >= 0 {
+		return lists[kind][i], true // of two pods of a name
+	}
 	find := func(kind string, is func(targets.Listed) bool) (targets.Listed, bool) {
 		if i := slices.IndexFunc(lists[kind], is); i >= 0 {
 			return lists[kind][i], true

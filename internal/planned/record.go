@@ -26,7 +26,7 @@ const records = "/var/lib/weir/plans"
 // A record is what weir has put into force for one target. The kernel forgets that at a boot, so a
 // record need not outlive a power cut, and nobody waits for the disk: one that was lost is no record.
 type record struct {
-	Target string       `json:"target"`         // docker:WHOLE-ID
+	Target string       `json:"target"`         // docker:WHOLE-ID, pod:UID
 	Name   string       `json:"name"`           // as a user spells it
 	Host   string       `json:"host,omitempty"` // the owner's socket, if it is not the usual one
 	Plan   string       `json:"plan"`
@@ -41,6 +41,8 @@ type record struct {
 	// At is when all this was put on record, or when the newborn group was given its rules; zero: an older weir
 	// did it.
 	At moment `json:"at,omitzero"`
+
+	older string // the target by which an older weir has saved it; empty: it goes by Target
 }
 
 type deviceRule struct {
@@ -58,6 +60,9 @@ func (m Manager) recordOf(t Target) *record {
 	}
 	kind := kindOf(t.key)
 	r.Agent = (m.Live != nil || m.Config.Annotated) && (kind == "pod" || kind == "containerd") && t.Choice.IsOwn()
+	if t.record != nil {
+		r.older = t.record.older
+	}
 	if t.group != nil {
 		if id, err := t.group.ID(); err == nil { // else it has ended
 			r.Group = &id
@@ -123,6 +128,41 @@ func inForce(rules []cgroupfs.Rule, limits []deviceRule) (all []deviceRule) {
 		}
 	}
 	return all
+}
+
+// as is the record that an older weir has saved for a pod by its name, for the pod by its UID.
+func (r *record) as(target string) *record {
+	if r == nil {
+		return nil
+	}
+	its := *r
+	its.Target, its.older = target, r.Target
+	return &its
+}
+
+// recordFor is recordOf for a target that has a name too, by which an older weir may have saved it.
+func recordFor(root, target, name string) (*record, error) {
+	r, err := recordOf(root, target)
+	if r != nil || err != nil || kindOf(target) != "pod" || target == name {
+		return r, err
+	}
+	r, err = recordOf(root, name)
+	return r.as(target), err
+}
+
+// take takes a target's record out of those that are left. One that an older weir has saved by the name of a pod is no
+// other target's.
+func take(left map[string]*record, l targets.Listed) *record {
+	key, name := keyOf(l), l.String()
+	r := left[key]
+	delete(left, key)
+	if l.Kind == "pod" && key != name {
+		if r == nil {
+			r = left[name].as(key)
+		}
+		delete(left, name)
+	}
+	return r
 }
 
 // recordOf reads one target's record; nil: it has none.
@@ -261,10 +301,21 @@ func (r *record) saveOf(root string) error {
 	if err := storeOf(root).Make(); err != nil {
 		return err
 	}
-	return storeOf(root).Save(*r, state.Ready)
+	if err := storeOf(root).Save(*r, state.Ready); err != nil {
+		return err
+	}
+	return r.forgetOlder(root)
 }
 
 // forget removes a record.
 func (r *record) forget(root string) error {
-	return storeOf(root).Forget(state.FileName(r.Target))
+	return errors.Join(storeOf(root).Forget(state.FileName(r.Target)), r.forgetOlder(root))
+}
+
+// forgetOlder removes what an older weir has saved, once the record goes by its target.
+func (r *record) forgetOlder(root string) error {
+	if r.older == "" {
+		return nil
+	}
+	return storeOf(root).Forget(state.FileName(r.older))
 }

@@ -292,7 +292,7 @@ func TestCRIO(t *testing.T) {
 		t.Errorf("in force: %q", got)
 	}
 	w.await(t, "record", func() bool {
-		_, err := os.Stat(filepath.Join(w.root, "var/lib/weir/plans/pod%3Aprod%2Fweb-0.json"))
+		_, err := os.Stat(filepath.Join(w.root, "var/lib/weir/plans/pod%3A"+uid+".json"))
 		return err == nil && w.records(t) == 1
 	})
 }

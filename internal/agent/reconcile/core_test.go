@@ -300,7 +300,7 @@ func TestEndedIsForgotten(t *testing.T) {
 	if len(c.targets) != 1 {
 		t.Errorf("%v", c.targets)
 	}
-	// Of pods and of containers in them the tree knows the id alone, which is no part of a pod's key.
+	// Of pods and of containers in them the tree knows the id alone, which need not be part of a key.
 	for key, id := range map[string]string{"pod:prod/web-0": "8f14e45f-ceea", "pod:prod/web-1": "c9f0f895-fb98", "containerd:k8s.io/" + whole: whole} {
 		of := web(0, 10)
 		of.Key, of.ID, of.Group = key, id, "/"+key

@@ -183,8 +183,9 @@ func (k *Kind) Follows() bool {
 	return config.Needs(k.kind) && slices.ContainsFunc(engine.Makers(), func(m engine.Maker) bool { return m.Kind() == k.kind })
 }
 
-// Alone reports whether a key has the name that a target is looked at by: a pod goes by its UID, which its key does not have.
-func (k *Kind) Alone() bool { return k.kind != "pod" && k.kind != "containerd" }
+// Alone reports whether a key has the name that a target is looked at by: the key of a container of containerd has its
+// namespace too.
+func (k *Kind) Alone() bool { return k.kind != "containerd" }
 
 // Follow has Docker or Podman tell of their containers. Of the other kinds the cgroup tree tells;
 // see Tree.

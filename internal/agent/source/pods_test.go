@@ -57,7 +57,7 @@ func TestOnlyThePodIsLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &Kind{kind: "pod", host: h, opened: time.Now(), options: Options{Plans: NewPlans(config)}}
-	for names, want := range map[string]string{"u1": "[pod:prod/web-1] [s1]", "": "[pod:prod/web-0 pod:prod/web-1] [s0 s1]", "u": "[] []"} {
+	for names, want := range map[string]string{"u1": "[pod:u1] [s1]", "": "[pod:u0 pod:u1] [s0 s1]", "u": "[] []"} {
 		asked = nil
 		var only []string
 		if names != "" {

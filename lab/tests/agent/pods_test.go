@@ -139,7 +139,7 @@ func newRuntime(t *testing.T, v1, unified string, v2 bool, disk *lab.TestDisk) *
 		}
 		r.is.Stop()
 		for i := range r.begun { // nobody will ask this runtime again
-			for _, name := range []string{"containerd%3Ak8s.io%2F" + containerID(i+1), "pod%3Aprod%2Fweb-" + strconv.Itoa(i+1)} {
+			for _, name := range []string{"containerd%3Ak8s.io%2F" + containerID(i+1), "pod%3A" + podUID(i+1)} {
 				if err := os.Remove("/var/lib/weir/plans/" + name + ".json"); err != nil && !os.IsNotExist(err) {
 					t.Error(err)
 				}
@@ -160,11 +160,14 @@ func (r *podRuntime) enable(t *testing.T, dir string) {
 	}
 }
 
+// podUID is the UID of the n-th pod.
+func podUID(n int) string { return fmt.Sprintf("8f14e45f-ceea-467f-a8d0-%012x", n) }
+
 // start makes a pod and starts its container, as kubelet and containerd do. The pod has its rule before its program runs.
 func (r *podRuntime) start(t *testing.T) {
 	t.Helper()
 	r.begun++
-	uid := fmt.Sprintf("8f14e45f-ceea-467f-a8d0-%012x", r.begun)
+	uid := podUID(r.begun)
 	id, pause := containerID(r.begun), fmt.Sprintf("5e%062x", r.begun)
 	path := r.path + "/pod" + uid
 	p := runtimePod{
