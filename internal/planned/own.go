@@ -87,7 +87,7 @@ func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t targets.Target)
 	}
 	var named []place.Placed
 	for _, on := range c.On {
-		chain, err := m.volume(ctx, on, t, "")
+		its, err := m.placeVolume(ctx, on, t, "")
 		if errors.Is(err, errUnmounted) {
 			unfound = append(unfound, on.Volume)
 			continue
@@ -95,9 +95,7 @@ func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t targets.Target)
 		if err != nil {
 			return nil, unfound, fmt.Errorf("annotation %son.%s: %w", annotations.Prefix, on.Volume, err)
 		}
-		for _, dev := range chain.Devices {
-			named = lowest(named, []place.Placed{{Chain: chain, Device: dev, Limit: on.Limit}})
-		}
+		named = lowest(named, its)
 	}
 	for _, one := range named {
 		if i := indexOf(all, one); i >= 0 {
@@ -137,10 +135,23 @@ const csi = "kubernetes.io~csi"
 // errUnmounted says that none of a target's processes has a volume.
 var errUnmounted = errors.New("none of its containers has mounted it")
 
-// volume finds the device of a volume of a pod by its containers' mounts. The error is
-// errUnmounted where none of them has it. With a plugin it is that plugin's volume, which kubelet has
-// mounted: whoever wrote the pod may have given the name to another of its volumes, or to a directory in one.
-func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target, plugin string) (blkdev.Chain, error) {
+// placeVolume finds the devices of a limit on a volume. Its errors are those of volume.
+func (m Manager) placeVolume(ctx context.Context, on annotations.On, t targets.Target, plugin string) (all []place.Placed, err error) {
+	chains, err := m.volume(ctx, on, t, plugin)
+	for _, chain := range chains {
+		for _, dev := range chain.Devices {
+			all = lowest(all, []place.Placed{{Chain: chain, Device: dev, Limit: on.Limit}})
+		}
+	}
+	return all, err
+}
+
+// volume finds the devices of a volume of a pod by its containers' mounts, of which each can have another at one path. The
+// error is errUnmounted where none of them has it, and OfMount's where none has it on a device. With a plugin it is that
+// plugin's volume, which kubelet has mounted: whoever wrote the pod may have given the name to another of its volumes, or to
+// a directory in one.
+func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target, plugin string) (all []blkdev.Chain, err error) {
+	none := errUnmounted
 	var hosts map[blkdev.Number]bool // file systems that kubelet has mounted for a volume of this name
 	for _, pid := range t.Views() {
 		mounts, err := m.Host.Devices().Mounts(pid)
@@ -148,11 +159,11 @@ func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target
 			continue // it has ended
 		}
 		if err != nil {
-			return blkdev.Chain{}, err
+			return nil, err
 		}
 		if hosts == nil && (plugin != "" || on.Path == "" && on.Volume != annotations.Rootfs) {
 			if hosts, err = m.mountedFor(on.Volume, plugin); err != nil {
-				return blkdev.Chain{}, err
+				return nil, err
 			}
 		}
 		slices.Reverse(mounts) // a later mount hides an earlier one
@@ -167,11 +178,24 @@ func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target
 			}
 			return isVolumeOf(at.Root, "", on.Volume) || hosts[at.Number]
 		})
-		if i >= 0 {
-			return m.Host.Devices().OfMount(ctx, mounts[i])
+		if i < 0 {
+			continue
+		}
+		chain, err := m.Host.Devices().OfMount(ctx, mounts[i])
+		var without *blkdev.NoBlockDeviceError
+		switch {
+		case err == nil:
+			all = append(all, chain)
+		case errors.As(err, &without), errors.Is(err, fs.ErrNotExist): // another container can have it on a disk
+			none = err
+		default:
+			return nil, err
 		}
 	}
-	return blkdev.Chain{}, errUnmounted
+	if len(all) == 0 {
+		return nil, none
+	}
+	return all, nil
 }
 
 // mountedFor lists the file systems that are mounted on the host for a volume, of one plugin or of any.

@@ -31,16 +31,18 @@ func (e *VolumeError) Unwrap() error { return e.Err }
 // container has yet has none.
 func (m Manager) placeVolumes(ctx context.Context, c plans.Choice, t targets.Target) (all []place.Placed, err error) {
 	for _, on := range c.Volumes {
-		chain, err := m.volume(ctx, on, t, csi)
+		its, err := m.placeVolume(ctx, on, t, csi)
 		if errors.Is(err, errUnmounted) {
+			var chain blkdev.Chain
 			chain, err = m.rawVolume(ctx, on.Volume)
+			for _, dev := range chain.Devices {
+				its = append(its, place.Placed{Chain: chain, Device: dev, Limit: on.Limit})
+			}
 		}
 		if err != nil {
 			return nil, &VolumeError{on.Volume, err}
 		}
-		for _, dev := range chain.Devices { // none: it is not there yet
-			all = lowest(all, []place.Placed{{Chain: chain, Device: dev, Limit: on.Limit}})
-		}
+		all = lowest(all, its) // none: it is not there yet
 	}
 	return all, nil
 }
