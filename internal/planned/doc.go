@@ -14,6 +14,9 @@
 // A group that was just born gets its rules from PutFirst, which waits for nobody: the record of that
 // is in /run until the rules are in force. Put does the rest. BeginGiven does the same for a target that
 // somebody else has found and waits for, where the kernel alone holds what it writes.
+//
+// A record also says which disks the processes of a group had mounted: they can hide one from weir, and write to it all the
+// same, so a limit on all that they have mounted stays there (seen).
 package planned
 
 import (
@@ -107,6 +110,7 @@ type Target struct {
 	found  *targets.Target // as it was found; nil: it has no group
 	group  *cgroupfs.Group // of found
 	id     uint64          // of the group then, if something is to be done; 0: nothing is, or it has ended
+	seen   *seen           // what its processes have mounted, and had; nil: it has no group
 	record *record         // what weir has put into force for it; nil: nothing
 	key    string          // of its record
 	given  *targets.Target // it was found before; nil: its name leads to it

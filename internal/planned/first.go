@@ -166,11 +166,15 @@ func hasRules(g cgroupfs.Group) (bool, error) {
 
 // recordBirth saves a record, unless there is one that says the same of an earlier group of the target. One
 // that names the group itself is from before a boot, after which the kernel counts anew; one that names none
-// is an older weir's. One that is newer than the birth stays: the disk may have been waited for meanwhile.
+// is an older weir's. One that is newer than the birth stays: the disk may have been waited for meanwhile. What a target's
+// processes had mounted is noted of each group.
 func (m Manager) recordBirth(next *record, group uint64) error {
 	was, err := recordFor(m.Host.Root, next.Target, next.Name)
-	if err == nil && was != nil && (was.At.after(next.At) || was.Group != nil && *was.Group != group && was.agrees(next)) {
+	if err == nil && was != nil && (was.At.after(next.At) || next.Seen == nil && was.Group != nil && *was.Group != group && was.agrees(next)) {
 		return nil
+	}
+	if err == nil {
+		next.inherit(was)
 	}
 	return next.saveOf(m.Host.Root)
 }

@@ -19,7 +19,9 @@ func (m Manager) ChoiceOf(l targets.Listed) plans.Choice {
 	return m.Config.Choose(f)
 }
 
-// Given compares a target, which its owner has described and which was found, with its plan.
+// Given compares a target, which its owner has described and which was found, with its plan. It waits for no disk, so
+// it does not know what is on record of the target: rules that are in force on other devices than it finds stay. The next
+// look of OfKind knows.
 func (m Manager) Given(ctx context.Context, l targets.Listed, t targets.Target) Target {
 	one := Target{Name: l.String(), Choice: m.ChoiceOf(l), State: NoPlan, host: m.Host, key: keyOf(l), given: &t}
 	return m.compared(ctx, one, t, nil)
@@ -49,7 +51,11 @@ func (m Manager) Note(ctx context.Context, n *Note) error {
 		return err
 	}
 	defer unlock()
-	return n.save(m.Host.Root)
+	n.At = now(m.Host.Root)
+	if was, err := recordFor(m.Host.Root, n.Target, n.Name); err == nil { // one that cannot be read is written anew
+		n.inherit(was)
+	}
+	return n.saveOf(m.Host.Root)
 }
 
 // Check says what is wrong with a pod's annotations: nothing of them can be put into force, or it

@@ -240,6 +240,9 @@ func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) er
 			one.Rows = append(one.Rows, Device{m.Host.Device(ctx, r.Device), limit.None.Overlay(r.Limit), limit.None})
 		}
 	}
+	if one.given != nil {
+		one.leaveInForce(len(places))
+	}
 	one.Begun = t != nil && len(one.Rows) > 0 && one.record.isBegun(t.Group)
 	if t != nil && m.Host.IsOwn() {
 		one.Unpaced, one.Unheld, err = m.unpaced(*t, rules, places)
@@ -248,18 +251,11 @@ func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) er
 }
 
 // places finds the devices of a target's plan, its annotations and its volumes, with what all of them
-// allow.
+// allow. What it finds is in one.seen.
 func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (places []place.Placed, err error) {
+	one.seen = m.seenOf(one)
 	if one.Choice.Plan != plans.None {
-		p, err := m.named(one.Choice.Plan)
-		if err != nil {
-			return nil, err
-		}
-		asked, err := m.asked(ctx, p, t)
-		if err != nil {
-			return nil, err
-		}
-		if places, err = m.place(ctx, asked, t); err != nil {
+		if places, err = m.placePlan(ctx, one, t); err != nil {
 			return nil, err
 		}
 	}
@@ -267,14 +263,37 @@ func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (pl
 		return places, nil
 	}
 	if one.Choice.Asks() {
-		own, unfound, err := m.placeOwn(ctx, one.Choice, *t)
+		own, unfound, err := m.placeOwn(ctx, one.Choice, *t, one.seen)
 		if one.Unfound = unfound; err != nil {
 			return nil, err
 		}
 		places = lowest(places, own)
 	}
-	its, err := m.placeVolumes(ctx, one.Choice, *t)
+	its, err := m.placeVolumes(ctx, one.Choice, *t, one.seen)
 	return lowest(places, its), err
+}
+
+// placePlan finds the devices of a target's plan.
+func (m Manager) placePlan(ctx context.Context, one *Target, t *targets.Target) ([]place.Placed, error) {
+	p, err := m.named(one.Choice.Plan)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := m.asked(ctx, p, t)
+	if err != nil {
+		return nil, err
+	}
+	places, err := m.place(ctx, asked, t)
+	if err != nil || one.seen == nil || p.Limit.IsZero() {
+		return places, err
+	}
+	found := places
+	if len(p.On) > 0 { // which can be on disks that the target has not mounted
+		if found, err = m.place(ctx, whole(p), t); err != nil {
+			return nil, err
+		}
+	}
+	return m.everywhere(ctx, places, found, p.Limit, one.seen)
 }
 
 // unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked. unheld says

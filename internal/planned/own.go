@@ -79,15 +79,18 @@ func askedBy(l targets.Listed, f *plans.Facts) {
 // placeOwn finds the devices of what a target's annotations ask. A limit on a volume replaces that
 // on every disk where both are on one; of two volumes on one disk the lower limit counts.
 // unfound are volumes that none of its containers has mounted.
-func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t targets.Target) (all []place.Placed, unfound []string, err error) {
+func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t targets.Target, s *seen) (all []place.Placed, unfound []string, err error) {
 	if !c.Limit.IsZero() {
-		if all, err = m.place(ctx, []limit.Asked{{Limit: c.Limit}}, &t); err != nil {
+		if all, err = m.place(ctx, []limit.Asked{{Limit: c.Limit}}, &t); err == nil {
+			all, err = m.everywhere(ctx, all, all, c.Limit, s)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
 	var named []place.Placed
 	for _, on := range c.On {
-		its, err := m.placeVolume(ctx, on, t, "")
+		its, err := m.placeVolume(ctx, on, t, "", s)
 		if errors.Is(err, errUnmounted) {
 			unfound = append(unfound, on.Volume)
 			continue
@@ -119,12 +122,7 @@ func lowest(all, more []place.Placed) []place.Placed {
 			all = append(all, one)
 			continue
 		}
-		for _, k := range limit.Keys {
-			is, bound := one.Limit.Get(k).Number()
-			if was, bounded := all[i].Limit.Get(k).Number(); bound && (!bounded || is < was) {
-				all[i].Limit = all[i].Limit.With(k, one.Limit.Get(k))
-			}
-		}
+		all[i].Limit = lower(all[i].Limit, one.Limit)
 	}
 	return all
 }
@@ -135,15 +133,33 @@ const csi = "kubernetes.io~csi"
 // errUnmounted says that none of a target's processes has a volume.
 var errUnmounted = errors.New("none of its containers has mounted it")
 
-// placeVolume finds the devices of a limit on a volume. Its errors are those of volume.
-func (m Manager) placeVolume(ctx context.Context, on annotations.On, t targets.Target, plugin string) (all []place.Placed, err error) {
+// placeVolume finds the devices of a limit on a volume: those of volume, and those that it had found before. Its errors
+// are those of volume.
+func (m Manager) placeVolume(ctx context.Context, on annotations.On, t targets.Target, plugin string, s *seen) (all []place.Placed, err error) {
 	chains, err := m.volume(ctx, on, t, plugin)
+	var none *blkdev.NoBlockDeviceError
+	if err != nil && !errors.Is(err, errUnmounted) && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &none) {
+		return nil, err
+	}
 	for _, chain := range chains {
 		for _, dev := range chain.Devices {
 			all = lowest(all, []place.Placed{{Chain: chain, Device: dev, Limit: on.Limit}})
 		}
 	}
-	return all, err
+	for _, dev := range s.of(on, plugin != "") {
+		its, err := m.standing(ctx, dev, on.Limit)
+		if err != nil {
+			return nil, err
+		}
+		all = lowest(all, its)
+	}
+	for _, p := range all {
+		s.addVolume(seenVolume{on.Volume, on.Path, plugin != "", p.Device.Number})
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return nil, err
 }
 
 // volume finds the devices of a volume of a pod by its containers' mounts, of which each can have another at one path. The

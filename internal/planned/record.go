@@ -38,6 +38,8 @@ type record struct {
 	// Agent says that the limits come from what weird alone is told: a pod's annotations, which are asked for
 	// where weird serves a container runtime, or what Kubernetes' API server knows.
 	Agent bool `json:"agent,omitempty"`
+	// Seen is what the target's processes had mounted; nil: an older weir did not note it, or nobody has looked.
+	Seen *seen `json:"seen,omitempty"`
 	// At is when all this was put on record, or when the newborn group was given its rules; zero: an older weir
 	// did it.
 	At moment `json:"at,omitzero"`
@@ -60,7 +62,7 @@ func (m Manager) recordOf(t Target) *record {
 	}
 	kind := kindOf(t.key)
 	r.Agent = (m.Live != nil || m.Config.Annotated) && (kind == "pod" || kind == "containerd") && t.Choice.IsOwn()
-	if t.record != nil {
+	if r.Seen = t.seen; t.record != nil {
 		r.older = t.record.older
 	}
 	if t.group != nil {
@@ -128,6 +130,17 @@ func inForce(rules []cgroupfs.Rule, limits []deviceRule) (all []deviceRule) {
 		}
 	}
 	return all
+}
+
+// inherit adds what was on record of the same target before, as far as it counts still: whoever has made this record has
+// waited for no disk.
+func (r *record) inherit(was *record) {
+	if was == nil || was.older != "" && (was.Group == nil || r.Seen == nil || *was.Group != r.Seen.Group) {
+		return
+	}
+	if r.Seen != nil {
+		r.Seen.add(was.seenIn(r.Seen.Group, r.Plan, r.At.Boot))
+	}
 }
 
 // as is the record that an older weir has saved for a pod by its name, for the pod by its UID.
@@ -206,17 +219,17 @@ func isRecorded(root, kind string) bool {
 
 // is reports whether a record says the same as another.
 func (r *record) is(other *record) bool {
-	return r != nil && r.Target == other.Target && r.Name == other.Name && r.Host == other.Host && r.Plan == other.Plan && r.Agent == other.Agent && slices.Equal(r.Limits, other.Limits) &&
+	return r != nil && r.Target == other.Target && r.Name == other.Name && r.Host == other.Host && r.Plan == other.Plan && r.Agent == other.Agent && slices.Equal(r.Limits, other.Limits) && r.Seen.is(other.Seen) &&
 		(r.Group == nil) == (other.Group == nil) && (r.Group == nil || *r.Group == *other.Group)
 }
 
-// agrees reports whether a record says the same as another, maybe of another group of the target.
+// agrees reports whether a record says the same as another, maybe of another group of the target, which has other mounts.
 func (r *record) agrees(other *record) bool {
 	if r == nil || other == nil {
 		return r == other
 	}
 	same := *other
-	same.Group = r.Group
+	same.Group, same.Seen = r.Group, r.Seen
 	return r.is(&same)
 }
 

@@ -102,7 +102,7 @@ func (w *world) byName(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	its := *r
-	its.Target = its.Name
+	its.Target, its.Seen = its.Name, nil
 	if err := its.save(w.host.Root); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/annotations"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/place"
@@ -29,15 +30,11 @@ func (e *VolumeError) Unwrap() error { return e.Err }
 
 // placeVolumes finds the devices of the limits that others keep with a pod's volumes. A volume that no
 // container has yet has none.
-func (m Manager) placeVolumes(ctx context.Context, c plans.Choice, t targets.Target) (all []place.Placed, err error) {
+func (m Manager) placeVolumes(ctx context.Context, c plans.Choice, t targets.Target, s *seen) (all []place.Placed, err error) {
 	for _, on := range c.Volumes {
-		its, err := m.placeVolume(ctx, on, t, csi)
+		its, err := m.placeVolume(ctx, on, t, csi, s)
 		if errors.Is(err, errUnmounted) {
-			var chain blkdev.Chain
-			chain, err = m.rawVolume(ctx, on.Volume)
-			for _, dev := range chain.Devices {
-				its = append(its, place.Placed{Chain: chain, Device: dev, Limit: on.Limit})
-			}
+			its, err = m.placeRaw(ctx, on, s)
 		}
 		if err != nil {
 			return nil, &VolumeError{on.Volume, err}
@@ -50,6 +47,16 @@ func (m Manager) placeVolumes(ctx context.Context, c plans.Choice, t targets.Tar
 // published is where kubelet has a CSI driver put the device of a volume without a file system, for
 // each pod: .../PUBLISHED/NAME/UID (kubernetes, pkg/volume/csi/csi_block.go).
 const published = "/plugins/kubernetes.io/csi/volumeDevices/publish/"
+
+// placeRaw is placeVolume for a volume without a file system, by rawVolume.
+func (m Manager) placeRaw(ctx context.Context, on annotations.On, s *seen) (all []place.Placed, err error) {
+	chain, err := m.rawVolume(ctx, on.Volume)
+	for _, dev := range chain.Devices {
+		s.addVolume(seenVolume{Name: on.Volume, Driver: true, Device: dev.Number})
+		all = append(all, place.Placed{Chain: chain, Device: dev, Limit: on.Limit})
+	}
+	return all, err
+}
 
 // rawVolume finds the device of a volume that containers have without a file system. The driver mounts
 // the file of the device, so that the mount's root is its name in /dev. The chain is empty where there is
