@@ -61,7 +61,7 @@ func (m Manager) beginGiven(t *Target) (*Birth, bool, error) {
 		return nil, is, unlessUnsupported(err)
 	}
 	next := m.recordOf(*t)
-	next.Group = new(uint64)
+	next.Group, next.Unread = new(uint64), t.Choice.Unread
 	var rules []hold.Change
 	for _, d := range t.Rows {
 		if l := d.Change(); !l.IsZero() {

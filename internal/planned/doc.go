@@ -15,8 +15,10 @@
 // is in /run until the rules are in force. Put does the rest. BeginGiven does the same for a target that
 // somebody else has found and waits for, where the kernel alone holds what it writes.
 //
-// A record also says which disks the processes of a group had mounted: they can hide one from weir, and write to it all the
-// same, so a limit on all that they have mounted stays there (seen).
+// A record has two more purposes. It says which disks the processes of a group had mounted: they can hide one from weir,
+// and write to it all the same, so a limit on all that they have mounted stays there (seen). And it says which limits come
+// from what weird alone is told. As long as weird has not read that again, they stay, and are not raised
+// (plans.Choice.Unread).
 package planned
 
 import (

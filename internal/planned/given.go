@@ -14,14 +14,17 @@ import (
 
 // ChoiceOf is the plan of a target as its owner describes it, and what its annotations ask.
 func (m Manager) ChoiceOf(l targets.Listed) plans.Choice {
-	f := factsOf(l)
+	unread := m.unread(l) // before what it is about, which may be read meanwhile
+	f := factsOf(m.Now(l))
 	f.Space, f.Volumes = m.ofSpace(l), m.volumesOf(l)
-	return m.Config.Choose(f)
+	choice := m.Config.Choose(f)
+	choice.Unread = unread
+	return choice
 }
 
 // Given compares a target, which its owner has described and which was found, with its plan. It waits for no disk, so
-// it does not know what is on record of the target: rules that are in force on other devices than it finds stay. The next
-// look of OfKind knows.
+// it does not know what is on record of the target: rules that are in force on other devices than it finds stay, and of one
+// of which not all has been read yet no rule is raised. The next look of OfKind knows.
 func (m Manager) Given(ctx context.Context, l targets.Listed, t targets.Target) Target {
 	one := Target{Name: l.String(), Choice: m.ChoiceOf(l), State: NoPlan, host: m.Host, key: keyOf(l), given: &t}
 	return m.compared(ctx, one, t, nil)
@@ -41,7 +44,11 @@ type Note struct{ *record }
 
 // NoteOf is the Note of a target that PutGiven has changed. It asks the kernel for the target's group, by the host where
 // the target was found: that host is to be open still.
-func (m Manager) NoteOf(t Target) *Note { return &Note{m.recordOf(t)} }
+func (m Manager) NoteOf(t Target) *Note {
+	next := m.recordOf(t)
+	next.Unread = t.Choice.Unread
+	return &Note{next}
+}
 
 // Note puts on record what PutGiven has put into force, so that it is taken away once the target has
 // no plan any more.

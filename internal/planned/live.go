@@ -2,6 +2,7 @@ package planned
 
 import (
 	"github.com/weir-io/weir/internal/annotations"
+	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -14,17 +15,46 @@ type Live interface {
 	// Volumes returns the limits that CSI drivers keep with a pod's persistent volumes, by the names of the
 	// PersistentVolumes.
 	Volumes(uid, namespace string) []annotations.On
+	// Read reports whether all has been read that Of tells of a pod, or will ever tell, and all that Volumes does. Until
+	// then nothing of what the pod has had is taken away or raised.
+	Read(uid string) (of, volumes bool)
 }
 
-// Now returns a pod with its annotations as they are now.
+// The label that kubelet gives to containers beside podUIDLabel.
+const podNamespaceLabel = "io.kubernetes.pod.namespace"
+
+// podOf is the pod that a target is, or that it is in; false: it is in none.
+func podOf(l targets.Listed) (uid, namespace string, is bool) {
+	switch l.Kind {
+	case "pod":
+		return l.UID, l.Namespace, true
+	case "containerd":
+		return l.Labels[podUIDLabel], l.Labels[podNamespaceLabel], l.Labels[podUIDLabel] != ""
+	}
+	return "", "", false
+}
+
+// Now returns a pod, or a container in one, with the pod's annotations as they are now.
 func (m Manager) Now(l targets.Listed) targets.Listed {
-	if m.Live == nil || l.Kind != "pod" {
+	if m.Live == nil {
 		return l
 	}
-	if all, _, is := m.Live.Of(l.UID, l.Namespace); is {
-		l.Annotations = all
+	if uid, namespace, is := podOf(l); is {
+		if all, _, is := m.Live.Of(uid, namespace); is {
+			l.Annotations = all
+		}
 	}
 	return l
+}
+
+// unread is what has not been read yet of what a target may ask for.
+func (m Manager) unread(l targets.Listed) plans.Unread {
+	uid, _, is := podOf(l)
+	if m.Live == nil || !is {
+		return plans.Unread{}
+	}
+	of, volumes := m.Live.Read(uid)
+	return plans.Unread{Own: !of, Volumes: !volumes && l.Kind == "pod"}
 }
 
 // ofSpace is the plan that a pod's namespace names; nil: it names none.

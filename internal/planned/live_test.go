@@ -19,7 +19,11 @@ type live struct {
 	is   bool
 
 	volumes []annotations.On
+
+	unread, unreadVolumes bool // it has not been read
 }
+
+func (l *live) Read(string) (of, volumes bool) { return !l.unread, !l.unreadVolumes }
 
 func (l *live) Volumes(uid, namespace string) []annotations.On {
 	if uid != podUID || namespace != "prod" {

@@ -224,6 +224,7 @@ func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) er
 			return err
 		}
 	}
+	one.Choice = one.record.asBefore(one.Choice, one)
 	if one.Choice.IsNone() {
 		m.compareRecord(ctx, one, rules)
 		return nil
@@ -270,7 +271,18 @@ func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (pl
 		places = lowest(places, own)
 	}
 	its, err := m.placeVolumes(ctx, one.Choice, *t, one.seen)
-	return lowest(places, its), err
+	if err != nil {
+		return nil, err
+	}
+	places = lowest(places, its)
+	for _, d := range one.record.keptBy(one) {
+		before, err := m.standing(ctx, d.Device, d.Limit)
+		if err != nil {
+			return nil, err
+		}
+		places = lowest(places, before)
+	}
+	return places, nil
 }
 
 // placePlan finds the devices of a target's plan.

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -40,6 +41,8 @@ type record struct {
 	Agent bool `json:"agent,omitempty"`
 	// Seen is what the target's processes had mounted; nil: an older weir did not note it, or nobody has looked.
 	Seen *seen `json:"seen,omitempty"`
+	// Unread is what had not been read of the target by whoever wrote this without knowing what is on record: see inherit.
+	Unread plans.Unread `json:"unread,omitzero"`
 	// At is when all this was put on record, or when the newborn group was given its rules; zero: an older weir
 	// did it.
 	At moment `json:"at,omitzero"`
@@ -61,7 +64,8 @@ func (m Manager) recordOf(t Target) *record {
 		}
 	}
 	kind := kindOf(t.key)
-	r.Agent = (m.Live != nil || m.Config.Annotated) && (kind == "pod" || kind == "containerd") && t.Choice.IsOwn()
+	r.Agent = (m.Live != nil || m.Config.Annotated) && (kind == "pod" || kind == "containerd") && t.Choice.IsOwn() ||
+		len(t.record.keptBy(&t)) > 0
 	if r.Seen = t.seen; t.record != nil {
 		r.older = t.record.older
 	}
@@ -132,11 +136,34 @@ func inForce(rules []cgroupfs.Rule, limits []deviceRule) (all []deviceRule) {
 	return all
 }
 
+// kept are the limits of a record that stay, and are not raised, as long as something of the target has not been read.
+func (r *record) kept(u plans.Unread) (all []deviceRule) {
+	switch {
+	case r == nil || !r.Agent:
+		return nil
+	case u.Own:
+		return r.Limits
+	case !u.Volumes:
+		return nil
+	}
+	for _, d := range r.Limits {
+		if r.Seen == nil || r.Seen.hasDrivers(d.Device) { // an older weir did not note which disk a volume is on
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
 // inherit adds what was on record of the same target before, as far as it counts still: whoever has made this record has
 // waited for no disk.
 func (r *record) inherit(was *record) {
-	if was == nil || was.older != "" && (was.Group == nil || r.Seen == nil || *was.Group != r.Seen.Group) {
+	unread := r.Unread
+	r.Unread = plans.Unread{}
+	if was == nil || was.At.Boot != r.At.Boot || was.older != "" && (was.Group == nil || r.Seen == nil || *was.Group != r.Seen.Group) {
 		return
+	}
+	if kept := was.kept(unread); len(kept) > 0 { // of two rates of one device the lower one counts until all is read
+		r.Agent, r.Limits = true, r.with(&record{Limits: kept}).Limits
 	}
 	if r.Seen != nil {
 		r.Seen.add(was.seenIn(r.Seen.Group, r.Plan, r.At.Boot))

@@ -62,6 +62,11 @@ func (s *seen) addVolume(v seenVolume) {
 	}
 }
 
+// hasDrivers reports whether a device is that of a volume whose driver keeps the limit.
+func (s *seen) hasDrivers(dev blkdev.Number) bool {
+	return slices.ContainsFunc(s.Volumes, func(v seenVolume) bool { return v.Driver && v.Device == dev })
+}
+
 // of are the devices of a volume.
 func (s *seen) of(on annotations.On, driver bool) (all []blkdev.Number) {
 	if s == nil {
@@ -79,12 +84,12 @@ func (v seenVolume) isOf(on annotations.On, driver bool) bool {
 	return v.Name == on.Volume && v.Path == on.Path && v.Driver == driver
 }
 
-// counts reports whether a choice has a limit on a volume.
+// counts reports whether a choice has a limit on a volume, or may have one.
 func (v seenVolume) counts(c plans.Choice) bool {
 	if v.Driver {
-		return slices.ContainsFunc(c.Volumes, func(on annotations.On) bool { return v.isOf(on, true) })
+		return c.Unread.Volumes || slices.ContainsFunc(c.Volumes, func(on annotations.On) bool { return v.isOf(on, true) })
 	}
-	return slices.ContainsFunc(c.On, func(on annotations.On) bool { return v.isOf(on, false) })
+	return c.Unread.Own || slices.ContainsFunc(c.On, func(on annotations.On) bool { return v.isOf(on, false) })
 }
 
 // seenIn is what is on record of a group of this boot; nil: nothing. Another boot has other groups of the same numbers, and
@@ -173,11 +178,34 @@ func (m Manager) standing(ctx context.Context, dev blkdev.Number, l limit.Limit)
 	return all, err
 }
 
-// leaveInForce leaves rates in force that nobody may take away who does not know what is on record: those of devices from
-// the nth row on, which were not found.
+// asBefore is the choice of a target of which not all has been read: if it has nothing as far as is known, and has had
+// something, what is on record counts.
+func (r *record) asBefore(c plans.Choice, t *Target) plans.Choice {
+	if c.Before != "" {
+		c.Before, c.By = "", ""
+	}
+	if c.IsNone() && len(r.keptBy(t)) > 0 {
+		c.Before, c.By = r.Plan, "what weird was told before"
+	}
+	return c
+}
+
+// keptBy is kept for the target that the record was found for. An older weir's goes by the name of a pod, which another pod
+// may have had. After a boot nothing of it is in force, and other devices may have the numbers.
+func (r *record) keptBy(t *Target) []deviceRule {
+	if r == nil || r.At.Boot != now(t.host.Root).Boot || r.older != "" && (t.group == nil || r.isBegun(*t.group)) {
+		return nil
+	}
+	return r.kept(t.Choice.Unread)
+}
+
+// leaveInForce leaves rates in force that nobody may take away or raise who does not know what is on record: those of
+// devices from the nth row on, which were not found, and all if something of the target has not been read.
 func (t *Target) leaveInForce(n int) {
-	for i := n; i < len(t.Rows); i++ {
-		t.Rows[i].Plan = lower(t.Rows[i].Plan, t.Rows[i].Now)
+	for i := range t.Rows {
+		if d := &t.Rows[i]; i >= n || t.Choice.Unread != (plans.Unread{}) {
+			d.Plan = lower(d.Plan, d.Now)
+		}
 	}
 }
 

@@ -52,6 +52,17 @@ type Choice struct {
 	// Volumes are the limits that others keep with a pod's persistent volumes. They lower the others on
 	// the volumes' disks, and are no wish of the pod: it starts without them.
 	Volumes []annotations.On
+	// Unread is what is not known yet of what the target may ask for.
+	Unread Unread
+	// Before is the plan that is on record of a target that has none as far as is known yet: what is on record counts until
+	// all is. Empty: there is none.
+	Before string
+}
+
+// Unread is what has not been read yet of all that a pod may ask for. Until then it keeps what it has had.
+type Unread struct {
+	Own     bool `json:"own,omitempty"`     // its annotations, or its namespace's
+	Volumes bool `json:"volumes,omitempty"` // the limits of its volumes
 }
 
 // Who chooses a plan, for people.
@@ -69,8 +80,10 @@ func (c Choice) IsOwn() bool {
 func (c Choice) IsChosen() bool { return c.By == byLabel }
 
 // IsNone reports whether a target has no plan, no annotations that ask for limits, and no volumes with
-// limits.
-func (c Choice) IsNone() bool { return c.Plan == None && !c.Asks() && len(c.Volumes) == 0 }
+// limits, and none from before either.
+func (c Choice) IsNone() bool {
+	return c.Plan == None && !c.Asks() && len(c.Volumes) == 0 && c.Before == ""
+}
 
 // Asks reports whether a target's own annotations ask for limits.
 func (c Choice) Asks() bool { return !c.Limit.IsZero() || len(c.On) > 0 }
@@ -80,6 +93,8 @@ func (c Choice) Name() string {
 	switch {
 	case c.Plan != None:
 		return c.Plan
+	case c.Before != "":
+		return c.Before
 	case c.Asks():
 		return "annotations"
 	case len(c.Volumes) > 0:

@@ -60,6 +60,7 @@ type volume struct {
 
 	limit limit.Limit // that counts: the last one that was right
 	wrong error       // why the present one does not count; nil: it does
+	right bool        // one was right, maybe none at all
 }
 
 // An attachment is the VolumeAttachment of a volume to this node.
@@ -231,6 +232,9 @@ func (c *Cluster) setVolume(o object) {
 		v := c.claims.volumes[o.Metadata.Name]
 		if v == nil {
 			return
+		}
+		if !v.read { // what pods have had of it was left until now
+			c.changedOf(o.Metadata.Name)
 		}
 		v.read, v.class = true, o.Spec.VolumeAttributesClassName
 		if csi := o.Spec.CSI; csi != nil {

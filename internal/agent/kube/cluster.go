@@ -26,9 +26,11 @@ type Cluster struct {
 	pods   map[string]*known // by UID
 	number uint64            // of pods that were ever known
 	spaces map[string]space  // that name a plan, by UID
-	claims claims
-	told   map[string]string          // what was logged last of each path
-	failed map[string]map[string]bool // which followers of a path are in trouble
+	// All of them were read once.
+	podsListed, spacesListed bool
+	claims                   claims
+	told                     map[string]string          // what was logged last of each path
+	failed                   map[string]map[string]bool // which followers of a path are in trouble
 }
 
 // A known pod.
@@ -232,9 +234,15 @@ func (c *Cluster) endPod(o object) {
 
 func (c *Cluster) keepPods(there func(string) bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	maps.DeleteFunc(c.pods, func(uid string, _ *known) bool { return !there(uid) })
 	c.follow()
+	first := !c.podsListed
+	c.podsListed = true
+	c.mu.Unlock()
+	if first { // what pods have had that it does not name was left until now
+		c.options.Changed("pod", "")
+		c.options.Changed("containerd", "")
+	}
 }
 
 // setSpace takes a namespace. The plans of all its pods may change.
@@ -266,9 +274,10 @@ func (c *Cluster) keepSpaces(there func(string) bool) {
 	c.mu.Lock()
 	before := len(c.spaces)
 	maps.DeleteFunc(c.spaces, func(uid string, _ space) bool { return !there(uid) })
-	gone := len(c.spaces) < before
+	gone, first := len(c.spaces) < before, !c.spacesListed
+	c.spacesListed = true
 	c.mu.Unlock()
-	if gone {
+	if gone || first { // what pods have had of a namespace that names no plan was left until now
 		c.options.Changed("pod", "")
 	}
 }

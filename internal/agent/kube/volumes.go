@@ -53,8 +53,8 @@ func (c *Cluster) judge(name string) {
 	if !known {
 		return
 	}
-	if v.wrong = err; err == nil && l != v.limit {
-		v.limit = l
+	if v.wrong = err; err == nil && (l != v.limit || !v.right) {
+		v.limit, v.right = l, true
 		c.changedOf(name)
 	}
 }

@@ -13,6 +13,8 @@ type live struct{ volumes []annotations.On }
 
 func (live) Of(string, string) (map[string]string, string, bool) { return nil, "", false }
 
+func (live) Read(string) (of, volumes bool) { return true, true }
+
 func (l live) Volumes(of, namespace string) []annotations.On {
 	if of != uid || namespace != "prod" {
 		return nil
