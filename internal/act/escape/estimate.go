@@ -39,13 +39,13 @@ type Reading struct {
 	Sent      uint64 // bytes that calls of processes have written, to anything
 	Cancelled uint64 // of Written, dirty pages that were cut off files
 	Dirty     uint64 // bytes of the group's own that wait in memory now, on any disk
+	Underway  uint64 // what of Dirty waits in the throttle or at the disk, and may be charged already
 	Stats     []cgroupfs.Stat
 	Escaped   uint64
 	Processes int // that there were
 
-	before   process.IO // WriteBytes and CancelledWriteBytes, read before the others
-	wet      uint64     // Dirty, read before Stats
-	underway uint64     // what of Dirty is on its way to the disk, and may be charged already
+	before process.IO // WriteBytes and CancelledWriteBytes, read before the others
+	wet    uint64     // Dirty, read before Stats
 }
 
 // NewEstimate starts to count what escapes a group on some disks. Each byte is counted once, so
@@ -92,7 +92,7 @@ func (e *Estimate) LookAt(written uint64) (Reading, error) {
 // a moment causes no escape.
 func (e *Estimate) judge(r Reading) uint64 {
 	charged, began := int64(e.charged(r.Stats)), int64(e.began.Dirty)
-	most := int64(r.Written) - int64(r.Cancelled) - charged - int64(r.Dirty-min(r.Dirty, r.underway)) + began
+	most := int64(r.Written) - int64(r.Cancelled) - charged - int64(r.Dirty-min(r.Dirty, r.Underway)) + began
 	least := int64(r.before.WriteBytes) - int64(r.before.CancelledWriteBytes) - charged - int64(r.wet) + began
 	e.lowest = min(e.lowest, most)
 	return uint64(max(0, least-e.lowest))
@@ -108,7 +108,7 @@ func (e *Estimate) read() (r Reading, err error) {
 	if r.Stats, err = e.group.Stats(); err != nil {
 		return r, err
 	}
-	if r.Dirty, r.underway, err = e.dirty(); err != nil {
+	if r.Dirty, r.Underway, err = e.dirty(); err != nil {
 		return r, err
 	}
 	io, processes, err := e.written() // by all that have made dirty what is counted above

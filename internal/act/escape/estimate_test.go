@@ -25,7 +25,7 @@ func TestJudge(t *testing.T) {
 		"past":                            {[]Reading{reading(100, 100, 0, 0, 0)}, 100},
 		"past, after pages of before":     {[]Reading{reading(0, 0, 0, 0, 50), reading(100, 100, 0, 0, 50)}, 100},
 		"both":                            {[]Reading{reading(100, 100, 40, 40, 0), reading(150, 150, 0, 0, 80)}, 70},
-		"a disk that is slow":             {[]Reading{{Written: 100, Dirty: 80, wet: 80, underway: 60, before: process.IO{WriteBytes: 100}, Stats: []cgroupfs.Stat{{Device: disk, WrittenBytes: 60}}}, reading(100, 100, 0, 0, 100)}, 0},
+		"a disk that is slow":             {[]Reading{{Written: 100, Dirty: 80, wet: 80, Underway: 60, before: process.IO{WriteBytes: 100}, Stats: []cgroupfs.Stat{{Device: disk, WrittenBytes: 60}}}, reading(100, 100, 0, 0, 100)}, 0},
 	} {
 		e := Estimate{devices: []blkdev.Number{disk}}
 		var got uint64

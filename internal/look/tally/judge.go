@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/weir-io/weir/internal/limit"
 )
 
 // A State is the result for a limit.
@@ -23,7 +21,8 @@ const (
 type Verdict struct {
 	State   State
 	Bytes   uint64        // charged to the group, and past the limit
-	Took    time.Duration // from the first of them to the last
+	Took    time.Duration // in which that was done
+	Burst   *Burst        // nil: nothing was more than the limit lets through
 	Ops     uint64        // charged
 	Escaped uint64        // of Bytes, those past the limit
 	Doubts  []string      // why it is not told
@@ -38,17 +37,17 @@ func (v Verdict) Rate() float64 { return float64(v.Bytes) / max(v.Took.Seconds()
 const (
 	throttleExcess = 1.05
 	burst          = 150 * time.Millisecond
-	requestMost    = 1 << 20
 )
 
-func within(bytes uint64, rate limit.Rate, took time.Duration) bool {
-	n, bounded := rate.Number()
-	return !bounded || float64(bytes) <= float64(n)*(throttleExcess*took.Seconds()+burst.Seconds())+requestMost
-}
-
-func opsWithin(ops uint64, rate limit.Rate, took time.Duration) bool {
-	n, bounded := rate.Number()
-	return !bounded || float64(ops) <= float64(n)*(throttleExcess*took.Seconds()+burst.Seconds())+1
+// within reports whether the throttle lets through so much in that time, by requests that have up
+// to so many bytes.
+func (b bounds) within(bytes, ops uint64, took time.Duration, request uint64) bool {
+	pays := throttleExcess*took.Seconds() + burst.Seconds()
+	if n, bounded := b.bytes.Number(); bounded && float64(bytes) > float64(n)*pays+float64(max(requestMost, request)) {
+		return false
+	}
+	n, bounded := b.ops.Number()
+	return !bounded || float64(ops) <= float64(n)*pays+1
 }
 
 // unread withdraws a verdict if the counters could not be read all the time.
@@ -59,7 +58,8 @@ func (s Sum) unread(v Verdict) Verdict {
 	return v
 }
 
-// Reads judges the limits on reads from a device. The kernel charges all of them.
+// Reads judges the limits on reads from a device. The kernel charges all of them. What of them
+// waits in the throttle cannot be seen, so time in which nothing was read counts too.
 func (s Sum) Reads(d Device) Verdict { return s.unread(d.reads()) }
 
 func (d Device) reads() Verdict {
@@ -67,7 +67,7 @@ func (d Device) reads() Verdict {
 	switch {
 	case v.Ops == 0:
 		v.State = Idle
-	case !within(v.Bytes, d.Limit.RBPS, v.Took) || !opsWithin(v.Ops, d.Limit.RIOPS, v.Took):
+	case !(bounds{d.Limit.RBPS, d.Limit.RIOPS}).within(v.Bytes, v.Ops, v.Took, requestMost):
 		v.State = NotHeld
 	}
 	return v
@@ -77,23 +77,23 @@ func (d Device) reads() Verdict {
 func (s Sum) Writes(d Device) Verdict { return s.unread(s.writes(d)) }
 
 func (s Sum) writes(d Device) Verdict {
-	took := d.Writing.with(s.Writing)
-	v := Verdict{Ops: d.Charged.Writes, Took: took.Duration() + s.Queued, Escaped: d.Escaped, State: Held}
+	v := Verdict{Ops: d.Charged.Writes, Escaped: d.Escaped, State: Held}
 	if !s.Told && s.Escaped > slack() {
 		v.Escaped = s.Escaped
 	}
 	v.Bytes = d.Charged.WrittenBytes + v.Escaped
+	c := d.Writing
+	if len(c.done) == 0 {
+		c.Span, c.paused = c.with(s.Writing), s.Paused
+	}
+	v.Took, v.Burst = c.judge(bounds{d.Limit.WBPS, d.Limit.WIOPS}, amount{d.Charged.WrittenBytes, v.Ops, s.Written, v.Escaped, s.estimated}, s.Ended, s.Queued)
 	_, bytes := d.Limit.WBPS.Number()
 	switch {
 	case v.Bytes == 0 && s.Dirty == 0:
 		v.State = Idle
 		return v
-	case !v.keeps(d.Limit):
+	case v.Burst != nil:
 		v.State = NotHeld
-		// A paced group may write much at once, and is paused for that before it can end.
-		if v.Took += s.Paused; v.keeps(d.Limit) {
-			v.State = Held
-		}
 	case !bytes && v.Escaped > slack(): // how many operations that took is not known
 		v.State, v.Doubts = NotTold, []string{"weir does not know how many operations went past the limit"}
 	}
@@ -104,11 +104,6 @@ func (s Sum) writes(d Device) Verdict {
 		v.State, v.Doubts = NotTold, []string{s.Unsure}
 	}
 	return v
-}
-
-// keeps reports whether what was written is within a limit.
-func (v Verdict) keeps(l limit.Limit) bool {
-	return within(v.Bytes, l.WBPS, v.Took) && opsWithin(v.Ops, l.WIOPS, v.Took)
 }
 
 // doubt withdraws a verdict that may be due to an Estimate's error.

@@ -22,7 +22,7 @@ func wrote(took time.Duration, written, charged, escaped, dirty uint64) Sum {
 	s := Sum{Writing: span, Devices: []Device{{Rule: Rule{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}}}
 	s.Reading = escape.Reading{Written: written, Dirty: dirty, Escaped: escaped}
 	s.Devices[0].Charged = cgroupfs.Stat{Device: disk, WrittenBytes: charged, Writes: charged / 4096}
-	s.Devices[0].Writing = span
+	s.Devices[0].Writing = Course{Span: span}
 	return s
 }
 

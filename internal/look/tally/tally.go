@@ -2,6 +2,7 @@ package tally
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/act/escape"
@@ -52,7 +53,9 @@ type Sum struct {
 	escape.Reading
 	Writing Span // in which processes made dirty, or wrote directly
 	calling Span // in which calls of processes wrote to anything
-	Devices []Device
+	// estimated is what the Estimate has as escaped, also if Told.
+	estimated uint64
+	Devices   []Device
 	// Escapes are the files through which bytes went past the limits, the largest amount first.
 	Escapes []escape.File
 	Ended   time.Time // the last look
@@ -72,10 +75,11 @@ type Sum struct {
 // A Device is what was done on a device with a limit.
 type Device struct {
 	Rule
-	Charged          cgroupfs.Stat
-	Disk             blkdev.Counters // what the disk did meanwhile, for anybody
-	Reading, Writing Span            // in which the group was charged
-	Escaped          uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
+	Charged cgroupfs.Stat
+	Disk    blkdev.Counters // what the disk did meanwhile, for anybody
+	Reading Span            // in which the group was charged
+	Writing Course          // the same, and in which its processes wrote to any disk
+	Escaped uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
 }
 
 // A Watcher sees what escapes groups: a helper (escape.Asker), or the pacer.
@@ -175,42 +179,86 @@ func (t *Tally) look(written uint64) {
 		t.sum.Missed = err
 		return
 	}
-	stopped := t.isStopped()
-	switch {
-	case r.Written > t.sum.Written:
-		t.sum.Writing.grew(since, now)
-		t.sum.Paused = 0
-	case stopped && t.stopped:
-		t.sum.Paused += now.Sub(t.at)
+	m := moment{before: t.at, now: now, since: since, wrote: r.Written > t.sum.Written, queues: t.group.Hierarchy().Version == cgroupfs.V1}
+	weirs, owners := t.pauses()
+	stopped := weirs && !owners
+	m.halted, m.waits = weirs || owners, r.Underway > slack()
+	if stopped && t.stopped {
+		m.paused = now.Sub(t.at)
 	}
-	if r.Sent > t.sum.Sent {
-		t.sum.calling.grew(since, now)
-	}
-	if t.stopped = stopped; r.Processes > 0 {
-		t.lived = now
-	}
-	for i := range t.sum.Devices {
-		d := &t.sum.Devices[i]
-		for _, s := range r.Stats {
-			if s.Device != d.Device {
-				continue
-			}
-			if s.ReadBytes > d.Charged.ReadBytes {
-				d.Reading.grew(t.at, now)
-			}
-			if s.WrittenBytes > d.Charged.WrittenBytes {
-				d.Writing.grew(t.at, now)
-			}
-			d.Charged = s
-		}
-	}
-	t.sum.Reading, t.sum.Ended, t.at = r, now, now
+	t.stopped = stopped
+	t.take(m, r)
 	if seen := r.Escaped + r.Dirty; !t.sum.Told && seen > t.opened+slack() && len(t.sum.Open) < openMost {
 		t.opened = 2 * seen
 		if pids, err := escape.Members(t.group); err == nil {
 			t.sum.Open = opened(t.sum.Open, escape.Writables(pids), t.began)
 		}
 	}
+}
+
+// take takes in what was read at the end of a moment.
+func (t *Tally) take(m moment, r escape.Reading) {
+	if m.wrote {
+		t.sum.Writing.grew(m.since, m.now)
+		t.sum.Paused = 0
+	} else {
+		t.sum.Paused += m.paused
+	}
+	if r.Sent > t.sum.Sent {
+		t.sum.calling.grew(m.since, m.now)
+	}
+	if r.Processes > 0 {
+		t.lived = m.now
+	}
+	for i := range t.sum.Devices {
+		t.sum.Devices[i].see(m, r.Stats)
+	}
+	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, r.Escaped, m.now, m.now
+	t.rest()
+}
+
+// see takes in what a group was charged for on a device by the end of a moment.
+func (d *Device) see(m moment, stats []cgroupfs.Stat) {
+	s := d.Charged
+	if i := slices.IndexFunc(stats, func(s cgroupfs.Stat) bool { return s.Device == d.Device }); i >= 0 {
+		s = stats[i]
+	}
+	more := func(now, before uint64) uint64 { return now - min(now, before) }
+	if s.ReadBytes > d.Charged.ReadBytes {
+		d.Reading.grew(m.before, m.now)
+	}
+	d.Writing.see(m, more(s.WrittenBytes, d.Charged.WrittenBytes), more(s.Writes, d.Charged.Writes), bounds{d.Limit.WBPS, d.Limit.WIOPS})
+	d.Charged = s
+}
+
+// rest ends the stints of what rests. If it is not known what had escaped by then, a stint goes on.
+func (t *Tally) rest() {
+	for i := range t.sum.Devices {
+		d := &t.sum.Devices[i]
+		if !d.Writing.rested(t.at, bounds{d.Limit.WBPS, d.Limit.WIOPS}) {
+			continue
+		}
+		all := amount{d.Charged.WrittenBytes, d.Charged.Writes, t.sum.Written, t.sum.Escaped, t.sum.estimated}
+		if t.sum.Told {
+			escaped, err := t.watcher.Escaped(t.id)
+			if err != nil {
+				d.Writing.last = t.at // it is asked again later
+				continue
+			}
+			all.escaped = escapedOn(context.Background(), escaped, *d) // sysfs answers at once
+		}
+		d.Writing.end(all)
+	}
+}
+
+// escapedOn is how much of what has escaped, by disk, went to a device.
+func escapedOn(ctx context.Context, escaped map[blkdev.Number]uint64, d Device) (bytes uint64) {
+	for n, more := range escaped {
+		if escape.Disks(ctx, n)(d.Device) {
+			bytes += more
+		}
+	}
+	return bytes
 }
 
 // uncharged is what was written and not charged on a disk with a limit; no more can have
@@ -230,6 +278,9 @@ func (s *Sum) uncharged() uint64 {
 func (s *Sum) Without(spare uint64) {
 	if spare > 0 {
 		s.Writing = s.Writing.with(s.calling)
+		for i := range s.Devices {
+			s.Devices[i].Writing.whole()
+		}
 	}
 	s.Written -= min(s.Written, spare)
 	if !s.Told {
@@ -237,16 +288,17 @@ func (s *Sum) Without(spare uint64) {
 	}
 }
 
-// isStopped reports whether the pacer has paused the group, and its owner has not.
-func (t *Tally) isStopped() bool {
+// pauses reports whether weir's pacer has paused the group, and whether its owner has.
+func (t *Tally) pauses() (weirs, owners bool) {
 	if t.cell == nil {
-		return false
+		return false, false
 	}
-	if frozen, err := t.cell.Frozen(); err != nil || !frozen {
-		return false // a cell that is gone stops nobody
+	frozen, err := t.cell.Frozen()
+	if err != nil {
+		return false, false // a cell that is gone stops nobody
 	}
 	above, err := t.cell.FrozenAbove()
-	return err != nil || !above
+	return frozen, err == nil && above
 }
 
 // End reads the counters a last time. Processes have written at least this many bytes: parents
@@ -283,15 +335,11 @@ func (t *Tally) tell(ctx context.Context) {
 		return
 	}
 	t.sum.Escaped = 0
+	for i := range t.sum.Devices {
+		t.sum.Devices[i].Escaped = escapedOn(ctx, escaped, t.sum.Devices[i])
+	}
 	for n, bytes := range escaped {
-		on, counted := escape.Disks(ctx, n), false
-		for i := range t.sum.Devices {
-			if d := &t.sum.Devices[i]; on(d.Device) {
-				d.Escaped += bytes
-				counted = true
-			}
-		}
-		if counted {
+		if on := escape.Disks(ctx, n); slices.ContainsFunc(t.sum.Devices, func(d Device) bool { return on(d.Device) }) {
 			t.sum.Escaped += bytes
 		}
 	}

@@ -51,8 +51,9 @@ func TestAnOwnersPauseIsNotWeirs(t *testing.T) {
 		flag := map[bool]string{false: "0\n", true: "1\n"}
 		h.Write(dir+"cgroup.events", "frozen "+flag[c.owners])
 		h.Write(dir+filepath.Base(cell.Path())+"/cgroup.freeze", flag[c.weirs])
-		if got := (&Tally{cell: &cell}).isStopped(); got != c.paused {
-			t.Errorf("%+v: paused by weir: %t", c, got)
+		weirs, owners := (&Tally{cell: &cell}).pauses()
+		if got := weirs && !owners; got != c.paused || owners != c.owners {
+			t.Errorf("%+v: paused by weir: %t, by its owner: %t", c, weirs, owners)
 		}
 	}
 }

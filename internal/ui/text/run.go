@@ -83,6 +83,9 @@ func sayVerdict(out *cli.Out, d running.Device, done string, v tally.Verdict, ke
 	took := max(v.Took, time.Microsecond)
 	out.Say("%s: %s %s in %s: %s/s, %.0f ops/s%s: %s", d.Device.Node, done, limit.FormatMeasured(float64(v.Bytes)), cli.Duration(took),
 		limit.FormatMeasured(float64(v.Bytes)/took.Seconds()), float64(v.Ops)/took.Seconds(), bounds, stateWords(v.State))
+	if b := v.Burst; b != nil && v.State == tally.NotHeld && b.Bytes < v.Bytes {
+		out.Say("  %s of that, in %d operations, took %s: that is more than the limit lets through", limit.FormatMeasured(float64(b.Bytes)), b.Ops, cli.Duration(b.Took))
+	}
 	for _, doubt := range v.Doubts {
 		out.Say("  %s", doubt)
 	}

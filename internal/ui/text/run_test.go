@@ -48,6 +48,13 @@ func TestRun(t *testing.T) {
 	wrote(t, "handed on", func(out *cli.Out) { Run(out, r) },
 		"weir: note: docker hands its work to a daemon in another group, so this limit did not apply. Find that group with weir show, and limit it with weir set\n"+
 			"weir: weir's pacer paused the command 1 time, because it wrote to files that the kernel charges to another group\n", "")
+	burst := ran(cgroupfs.V1, false)
+	burst.Devices[0].Read, burst.Devices[0].Write.Escaped, burst.Devices[0].Write.Doubts = nil, 0, nil
+	burst.Devices[0].Write.Burst = &tally.Burst{Bytes: 30e6, Ops: 7, Took: 200 * time.Millisecond}
+	wrote(t, "at once", func(out *cli.Out) { Run(out, burst) }, "weir: /dev/sda: wrote 105 MB in 5.0 s: 21.0 MB/s, 100 ops/s, limit 10 MB/s: NOT held\n"+
+		"weir:   30.0 MB of that, in 7 operations, took 200 ms: that is more than the limit lets through\n", "")
+	burst.Devices[0].Write.Burst.Bytes = 105e6
+	wrote(t, "all at once", func(out *cli.Out) { Run(out, burst) }, "weir: /dev/sda: wrote 105 MB in 5.0 s: 21.0 MB/s, 100 ops/s, limit 10 MB/s: NOT held\n", "")
 	held := ran(cgroupfs.V2, false)
 	held.Devices[0].Read, held.Devices[0].Write = nil, &tally.Verdict{State: tally.Held, Bytes: 10e6, Took: time.Second, Escaped: 1}
 	wrote(t, "held", func(out *cli.Out) { Run(out, held) }, "weir: /dev/sda: wrote 10.0 MB in 1.0 s: 10.0 MB/s, 0 ops/s, limit 10 MB/s: held\n", "")

@@ -1,0 +1,137 @@
+package tally
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+)
+
+// A played tally is of a command under 10 MB/s whose counters a test moves.
+type played struct {
+	*Tally
+	v1   bool
+	now  time.Time
+	seen escape.Reading
+	told uint64 // of what has escaped, by a watcher
+}
+
+func play(v1, told bool) *played {
+	p := &played{now: time.Unix(1000, 0), v1: v1}
+	p.Tally = &Tally{at: p.now, sum: Sum{Told: told, Devices: []Device{{Rule: Rule{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}}}}
+	p.watcher = p
+	p.seen.Stats = []cgroupfs.Stat{{Device: disk}}
+	return p
+}
+
+func (p *played) Add(cgroupfs.Group, uint64) error { return nil }
+func (p *played) Remove(uint64) error              { return nil }
+func (p *played) Escaped(uint64) (map[blkdev.Number]uint64, error) {
+	return map[blkdev.Number]uint64{disk: p.told}, nil
+}
+func (p *played) Files(uint64, *cgroupfs.Hierarchy) ([]escape.File, error) { return nil, nil }
+
+// does is what a command does in a time, evenly.
+type does struct {
+	lasts                                   time.Duration
+	written, charged, escaped               uint64
+	paused, halted, uncharges, large, waits bool
+}
+
+// a look each 50 ms.
+func (p *played) does(d does) {
+	const every = 50 * time.Millisecond
+	looks := uint64(max(1, d.lasts/every))
+	for range looks {
+		r := p.seen
+		r.Stats = []cgroupfs.Stat{r.Stats[0]}
+		r.Written += d.written / looks
+		r.Stats[0].WrittenBytes += d.charged / looks
+		if r.Stats[0].Writes += (d.charged/looks + megabyte - 1) / megabyte; d.large {
+			r.Stats[0].Writes = p.seen.Stats[0].Writes + 1
+		}
+		p.told += d.escaped / looks
+		if r.Escaped += d.escaped / looks; d.uncharges {
+			r.Escaped -= min(r.Escaped, d.charged/looks)
+		}
+		p.now = p.now.Add(min(every, d.lasts))
+		m := moment{before: p.at, now: p.now, since: p.at, wrote: r.Written > p.sum.Written, queues: p.v1, halted: d.halted || d.paused}
+		m.waits = d.waits
+		if d.paused {
+			m.paused = p.now.Sub(p.at)
+		}
+		p.take(m, r)
+		p.seen = r
+	}
+}
+
+func (p *played) verdict() Verdict {
+	if p.sum.Told {
+		p.sum.Devices[0].Escaped = p.told
+	}
+	return p.sum.Writes(p.sum.Devices[0])
+}
+
+// Time in which a command does something else is no time in which the limit would have let it write.
+func TestIdleTimeIsNoCredit(t *testing.T) {
+	const second = time.Second
+	late := does{lasts: second / 20, written: 4096, escaped: 4096}
+	burst := does{lasts: second / 5, written: 300 * megabyte, escaped: 300 * megabyte}
+	for name, c := range map[string]struct {
+		v1, told bool
+		does     []does
+		want     State
+		took     time.Duration // in which it wrote, to within a tenth of a second
+	}{
+		"past it at once, and a byte a minute later, v1":      {v1: true, does: []does{burst, {lasts: time.Minute}, late}, want: NotHeld, took: second / 4},
+		"the same, seen on v2":                                {told: true, does: []does{burst, {lasts: time.Minute}, late}, want: NotHeld, took: second / 4},
+		"first a byte, and past it a minute later":            {v1: true, does: []does{late, {lasts: time.Minute}, burst}, want: NotHeld, took: second / 4},
+		"in the middle":                                       {told: true, does: []does{late, {lasts: time.Minute}, burst, {lasts: time.Minute}, late}, want: NotHeld, took: second * 3 / 10},
+		"charged at once, and then it waits in the queue, v1": {v1: true, does: []does{{lasts: second / 20, written: 64 * megabyte, charged: 64 * megabyte}, {lasts: 6400 * time.Millisecond}, {lasts: second / 20, written: 4096, charged: 4096}}, want: Held, took: 6500 * time.Millisecond},
+		"waits, and looks past it until it is charged":        {does: []does{{lasts: second / 20, written: 64 * megabyte, escaped: 64 * megabyte}, {lasts: 3 * second}, {lasts: 6400 * time.Millisecond, charged: 64 * megabyte, uncharges: true}}, want: Held, took: 9500 * time.Millisecond},
+		"waits while the disk stalls":                         {does: []does{{lasts: second / 20, written: 64 * megabyte, escaped: 64 * megabyte}, {lasts: 3 * second}, {lasts: second / 20, charged: 30 * megabyte, uncharges: true}, {lasts: 3400 * time.Millisecond, charged: 34 * megabyte, uncharges: true}}, want: Held, took: 6500 * time.Millisecond},
+		"in writeback while the disk stalls":                  {told: true, does: []does{{lasts: second, written: 64 * megabyte, charged: 10 * megabyte}, {lasts: 3 * second, waits: true}, {lasts: second / 20, charged: 30 * megabyte}}, want: Held, took: 4 * second},
+		"past it at once, and paused for that":                {told: true, does: []does{{lasts: second / 5, written: 30 * megabyte, escaped: 30 * megabyte}, {lasts: 3 * second, paused: true}, {lasts: time.Minute}, late}, want: Held, took: 3300 * time.Millisecond},
+		"the same, paused by its owner":                       {told: true, does: []does{{lasts: second / 5, written: 30 * megabyte, escaped: 30 * megabyte}, {lasts: 30 * second, halted: true}, late}, want: Held, took: 30 * second},
+		"a little each few seconds":                           {told: true, does: []does{{lasts: second / 20, written: megabyte, charged: megabyte}, {lasts: 5 * second}, {lasts: second / 20, written: megabyte, charged: megabyte}, {lasts: 5 * second}, {lasts: second / 20, written: megabyte, charged: megabyte}}, want: Held, took: second / 4},
+		"one large request after the other":                   {told: true, does: []does{{lasts: second / 20, written: 80 * megabyte, charged: 8 * megabyte, large: true}, {lasts: 800 * time.Millisecond}, {lasts: second / 20, charged: 8 * megabyte, large: true}, {lasts: 800 * time.Millisecond}, {lasts: second / 20, charged: 8 * megabyte, large: true}}, want: Held, took: 1700 * time.Millisecond},
+		"made dirty slowly, and written back at once":         {does: []does{{lasts: 20 * second, written: 100 * megabyte}, {lasts: 5 * second}, {lasts: second / 2, written: 4096, escaped: 100 * megabyte}}, want: Held, took: 20 * second},
+		"slowly, with short rests":                            {told: true, does: []does{{lasts: second / 2, written: 5 * megabyte, escaped: 5 * megabyte}, {lasts: second / 2}, {lasts: second / 2, written: 5 * megabyte, escaped: 5 * megabyte}}, want: Held, took: 1500 * time.Millisecond},
+	} {
+		p := play(c.v1, c.told)
+		for _, d := range c.does {
+			p.does(d)
+		}
+		v := p.verdict()
+		if off := (v.Took - c.took).Abs(); v.State != c.want || off > second/10+c.took/20 || (v.Burst != nil) != (c.want == NotHeld) {
+			t.Errorf("%s: %+v (%+v), want %s in %s", name, v, v.Burst, c.want, c.took)
+		}
+	}
+}
+
+// What went past the limit is told apart from the rest.
+func TestBurst(t *testing.T) {
+	p := play(false, true)
+	p.does(does{lasts: 10 * time.Second, written: 100 * megabyte, charged: 100 * megabyte})
+	p.does(does{lasts: 10 * time.Second})
+	p.does(does{lasts: time.Second / 10, written: 20 * megabyte, escaped: 20 * megabyte})
+	if v := p.verdict(); v.State != NotHeld || v.Burst == nil || v.Burst.Bytes != 20*megabyte || v.Burst.Took > time.Second/5 || v.Bytes != 120*megabyte {
+		t.Errorf("%+v, %+v", v, v.Burst)
+	}
+}
+
+// Of what the kernel has counted and nobody has written, it is not known when it was: all is one stint.
+func TestWithoutIsOneStint(t *testing.T) {
+	p := play(false, true)
+	for range 2 {
+		p.does(does{lasts: time.Second / 5, written: 20 * megabyte, escaped: 20 * megabyte})
+		p.does(does{lasts: 10 * time.Second})
+	}
+	p.sum.Without(1)
+	if v := p.verdict(); v.State != Held || v.Took < 10*time.Second {
+		t.Errorf("%+v, %+v", v, v.Burst)
+	}
+}
