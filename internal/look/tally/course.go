@@ -115,9 +115,6 @@ func (c *Course) end(all amount) {
 
 // whole makes one stint of all.
 func (c *Course) whole() {
-	if len(c.done) > 0 && c.First.IsZero() {
-		c.Span = c.done[len(c.done)-1].Span
-	}
 	for _, s := range c.done {
 		c.Span = s.with(c.Span)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/weir-io/weir/internal/limit"
 )
 
 // A State is the result for a limit.
@@ -89,13 +91,15 @@ func (s Sum) writes(d Device) Verdict {
 	v.Took, v.Burst = c.judge(bounds{d.Limit.WBPS, d.Limit.WIOPS}, amount{d.Charged.WrittenBytes, v.Ops, s.Written, v.Escaped, s.estimated}, s.Ended, s.Queued)
 	_, bytes := d.Limit.WBPS.Number()
 	switch {
-	case v.Bytes == 0 && s.Dirty == 0:
+	case v.Bytes == 0 && (s.Dirty == 0 || s.Written == 0):
 		v.State = Idle
 		return v
 	case v.Burst != nil:
 		v.State = NotHeld
 	case !bytes && v.Escaped > slack(): // how many operations that took is not known
 		v.State, v.Doubts = NotTold, []string{"weir does not know how many operations went past the limit"}
+	case v.Bytes == 0: // the limit was not tried
+		v.State, v.Doubts = NotTold, []string{fmt.Sprintf("%s is still in memory, and nothing has reached the disk yet", limit.FormatMeasured(float64(s.Dirty)))}
 	}
 	if !s.Told {
 		v.doubt(s, d)
@@ -129,6 +133,9 @@ func (v *Verdict) doubt(s Sum, d Device) {
 				doubts = append(doubts, fmt.Sprintf("%s existed before, and without BPF weir cannot see which group the kernel charges it to", f.Path))
 				break
 			}
+		}
+		if len(s.Open) == 0 {
+			doubts = append(doubts, "data is still in memory, and weir saw no file of it open, so it does not know which group the kernel charges it to")
 		}
 	}
 	if len(doubts) > 0 && (v.State == NotHeld && v.Escaped > 0 || v.State == Held) {

@@ -49,6 +49,10 @@ func TestWrites(t *testing.T) {
 		"much, also on a disk without limit":  {wrote(time.Second, 63*megabyte, 0, 63*megabyte, 0).opened(old, elsewhere), NotTold},
 		"much, to a file that is compressed":  {wrote(time.Second, 63*megabyte, 2*megabyte, 61*megabyte, 0).opened(Opened{Path: "/small", New: true, compressed: true, on: []blkdev.Number{disk}}), NotTold},
 		"in memory, of a file that was there": {wrote(time.Second, 63*megabyte, megabyte, 0, 62*megabyte).opened(old), NotTold},
+		"all in memory":                       {wrote(time.Second, 200*megabyte, 0, 0, 200*megabyte).opened(fresh), NotTold},
+		"all in memory, seen":                 {wrote(time.Second, 200*megabyte, 0, 0, 200*megabyte).told(), NotTold},
+		"dirty, and by nobody here":           {wrote(0, 0, 0, 0, 4096), Idle},
+		"in memory, of a file that was gone":  {wrote(time.Second, 63*megabyte, megabyte, 0, 62*megabyte), NotTold},
 		"the same, seen":                      {wrote(time.Second, 63*megabyte, megabyte, 0, 62*megabyte).told(), Held},
 	} {
 		if v := c.sum.Writes(c.sum.Devices[0]); v.State != c.want {
