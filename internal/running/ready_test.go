@@ -8,9 +8,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weir-io/weir/internal/act/pacer/pacertest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -75,5 +77,29 @@ func TestReadyDoesTheSteps(t *testing.T) {
 		if got := r.room.IO.Path(); got != "/weir-job" {
 			t.Errorf("%s: the group is %s", name, got)
 		}
+	}
+}
+
+// If the pacer cannot be had for what escapes, the decision no longer says that it holds that.
+func TestReadyWithoutThePacer(t *testing.T) {
+	lab.Unit(t)
+	h := hosttest.Open(t, "v2", nil, host.Options{})
+	kernel := hosttest.Rehearse(t, h)
+	kernel.Refuse = func(file, _ string) error { return makeFiles(h.Root, file) }
+	p := pacertest.Serve(t, h.State)
+	r, err := Prepare(t.Context(), h, Request{Command: []string{"true"}, Name: "job", Memory: 64 << 20, Asked: []limit.Asked{{On: "254:0", Limit: write}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withPacer(t, r, limit.HoldAuto)
+	if by := r.Decided.Places[0].Foreign; r.Decided.Escapes == nil || by == nil || by.Mechanism != place.Pacer {
+		t.Fatalf("%+v, %+v", r.Decided, by)
+	}
+	p.Refuse("not now")
+	if notes, err := r.Ready(t.Context()); err != nil || len(notes) != 1 || notes[0].Code != "no-pacer" {
+		t.Errorf("%v, %v", notes, err)
+	}
+	if by := r.Decided.Places[0].Foreign; r.Decided.Escapes != nil || by == nil || by.Mechanism == place.Pacer || by.Why == "" {
+		t.Errorf("%+v: writes to others' files are held by %+v", r.Decided, by)
 	}
 }

@@ -106,7 +106,12 @@ func (r *Run) Ready(ctx context.Context) (notes []note.Note, err error) {
 	if r.room, err = r.host.Launch().Prepare(ctx, o); err != nil {
 		return notes, err
 	}
-	return append(notes, r.holdEscapes()...), nil
+	more, err := r.holdEscapes()
+	if notes = append(notes, more...); err != nil {
+		_, closing := r.room.Close()
+		return notes, errors.Join(err, closing)
+	}
+	return notes, nil
 }
 
 // pace makes the pacer hold a room before the command is in it, if that was decided. If nobody
@@ -127,19 +132,20 @@ func (r *Run) pace(room *launch.Room) ([]note.Note, error) {
 	return nil, err
 }
 
-// holdEscapes makes the pacer hold what escapes the room, if that was decided.
-func (r *Run) holdEscapes() (notes []note.Note) {
+// holdEscapes makes the pacer hold what escapes the room, if that was decided. If it cannot, the
+// decision changes.
+func (r *Run) holdEscapes() (notes []note.Note, err error) {
 	if r.Decided.Escapes == nil {
-		return nil
+		return nil, nil
 	}
 	some, err := r.host.Launch().PaceEscapes(r.room)
 	if err != nil {
 		notes = append(notes, note.Warningf("no-pacer", "%v", err))
 	}
 	if !some || err != nil {
-		r.Decided.Escapes = nil
+		r.Decided, err = r.Decided.Without()
 	}
-	return notes
+	return notes, err
 }
 
 // Known is what to know about the command and its limits, once it is ready.

@@ -17,9 +17,17 @@ import (
 
 // A Pacer has been asked for jobs.
 type Pacer struct {
-	mu    sync.Mutex
-	asked []hold.Pace
-	cells []string
+	mu      sync.Mutex
+	asked   []hold.Pace
+	cells   []string
+	refused string
+}
+
+// Refuse makes it answer everything with an error.
+func (p *Pacer) Refuse(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = why
 }
 
 // Asked is what it was asked since the last call, as a dry run has it, and the paths of the cells
@@ -82,5 +90,7 @@ func (p *Pacer) answer(conn net.Conn) error {
 	case ask.Remove != nil:
 		p.asked = append(p.asked, hold.Pace{Cgroup: ask.Remove.Path})
 	}
-	return json.NewEncoder(conn).Encode(struct{}{})
+	return json.NewEncoder(conn).Encode(struct {
+		Error string `json:"error,omitempty"`
+	}{p.refused})
 }
