@@ -182,7 +182,7 @@ func (r *Run) Do(ctx context.Context, s Streams) (Report, error) {
 	defer closeWatcher(w)
 	result, err := r.host.Launch().Run(ctx, r.room, launch.Command{Args: r.request.Command, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr,
 		Signals: s.Signals, Rules: rulesOf(r.Decided), Watcher: w})
-	r.paced(&result)
+	r.paced(&result, w)
 	left, closing := r.room.Close()
 	if left != launch.LeftNothing {
 		closing = errors.Join(closing, launch.SweepLater())

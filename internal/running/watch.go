@@ -35,7 +35,7 @@ func closeWatcher(w tally.Watcher) {
 
 // paced adds what the pacer knows of the group: how often it was paused, and what the kernel
 // has counted of folios that the command has not written. Without an answer they are 0.
-func (r *Run) paced(result *launch.Result) {
+func (r *Run) paced(result *launch.Result, w tally.Watcher) {
 	if r.Decided.Escapes == nil && r.Decided.Paced == nil {
 		return
 	}
@@ -48,8 +48,10 @@ func (r *Run) paced(result *launch.Result) {
 	}
 	if result.Tally != nil {
 		result.Tally.Without(seen.Spare)
-		if seen.Resumed {
+		if own, is := w.(*pacer.Watcher); seen.Resumed {
 			result.Tally.Unsure = "weir's pacer was killed meanwhile, and with it what it knew of writes to parts of folios"
+		} else if is && own.Anew(seen) {
+			result.Tally.Unsure = "the group's limits were set meanwhile, and weir's pacer began to count writes to parts of folios anew"
 		}
 	}
 }

@@ -21,6 +21,7 @@ const CountEscaped = "escaped"
 // escaped is the meter for CountEscaped.
 type escaped struct {
 	limited   cgroupfs.Group
+	began     time.Duration
 	meter     *escape.Meter
 	folios    folios
 	threshold float64
@@ -37,7 +38,7 @@ func newEscaped(j Job, limited cgroupfs.Group, w escape.Watcher, parts func() (P
 	if err != nil {
 		return nil, err
 	}
-	return &escaped{limited: limited, meter: m, folios: folios{load: parts}, threshold: float64(threshold), owed: escape.NewOwed(j.WBPS, threshold, now), at: now}, nil
+	return &escaped{limited: limited, began: now, meter: m, folios: folios{load: parts}, threshold: float64(threshold), owed: escape.NewOwed(j.WBPS, threshold, now), at: now}, nil
 }
 
 func (m *escaped) look(now time.Duration, members []int) (unseen float64, err error) {

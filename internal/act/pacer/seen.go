@@ -17,6 +17,7 @@ type Seen struct {
 	Stopped bool                     `json:"stopped,omitempty"` // it is stopped now
 	Owes    time.Duration            `json:"owes,omitempty"`    // how long it takes to pay for what it was seen to write, in ns
 	Told    bool                     `json:"told"`              // BPF sees what escapes; else the rest is empty
+	Began   time.Duration            `json:"began,omitempty"`   // when this pacer began to count what escapes, since the boot: no earlier count is in it
 	Escaped map[blkdev.Number]uint64 `json:"escaped"`
 	Files   []escape.File            `json:"files"`
 	Lent    map[blkdev.Number]uint64 `json:"lent"` // bytes that went past the kernel's rule, as they were paid for before
@@ -42,6 +43,9 @@ func (s *server) seen(limited Place) (*Seen, error) {
 		seen.Spare = uint64(max(0, m.parts().all))
 	}
 	m, is := p.meter.(*escaped)
+	if is {
+		seen.Began = m.began
+	}
 	if !is || !s.escapes.usable() {
 		return seen, nil
 	}
@@ -83,31 +87,56 @@ func (c Client) Seen(limited Place) (Seen, error) {
 type Watcher struct {
 	client  Client
 	limited Place
+	began   time.Duration // when the pacer began to count, as Add found it
 }
 
 // Watcher returns a Watcher for a limited group.
-func (c Client) Watcher(limited Place) *Watcher { return &Watcher{c, limited} }
+func (c Client) Watcher(limited Place) *Watcher { return &Watcher{client: c, limited: limited} }
 
 // Add returns an error if the pacer sees nothing. The pacer counts the group already.
 func (w *Watcher) Add(cgroupfs.Group, uint64) error {
 	seen, err := w.client.Seen(w.limited)
 	if err == nil && !seen.Told {
-		err = errors.New("the pacer cannot see writes to files of other groups")
+		err = errBlind
 	}
+	w.began = seen.Began
 	return err
 }
 
 // Remove does nothing: the pacer goes on counting.
 func (w *Watcher) Remove(uint64) error { return nil }
 
-// Escaped returns the bytes that have escaped the group, by disk.
+// Escaped returns the bytes that have escaped the group, by disk. It returns an error if that is
+// not all since Add.
 func (w *Watcher) Escaped(uint64) (map[blkdev.Number]uint64, error) {
-	seen, err := w.client.Seen(w.limited)
+	seen, err := w.seen()
 	return seen.Escaped, err
 }
 
 // Files returns the files through which most bytes escaped, the largest amount first.
 func (w *Watcher) Files(uint64, *cgroupfs.Hierarchy) ([]escape.File, error) {
-	seen, err := w.client.Seen(w.limited)
+	seen, err := w.seen()
 	return seen.Files, err
 }
+
+var (
+	errBlind = errors.New("the pacer cannot see writes to files of other groups")
+	errAnew  = errors.New("the pacer has begun to count anew, and what escaped before is not known")
+)
+
+func (w *Watcher) seen() (Seen, error) {
+	seen, err := w.client.Seen(w.limited)
+	switch {
+	case err != nil:
+		return Seen{}, err
+	case !seen.Told:
+		return Seen{}, errBlind
+	case w.Anew(seen):
+		return Seen{}, errAnew
+	}
+	return seen, nil
+}
+
+// Anew reports whether the pacer has begun to count anew since Add: it was killed, or somebody
+// has set the group's limits. What it knew before is lost, also of Spare.
+func (w *Watcher) Anew(seen Seen) bool { return w.began != 0 && seen.Began != w.began }

@@ -188,11 +188,19 @@ func (t *Tally) look(written uint64) {
 	}
 	t.stopped = stopped
 	t.take(m, r)
-	if seen := r.Escaped + r.Dirty; !t.sum.Told && seen > t.opened+slack() && len(t.sum.Open) < openMost {
-		t.opened = 2 * seen
-		if pids, err := escape.Members(t.group); err == nil {
-			t.sum.Open = opened(t.sum.Open, escape.Writables(pids), t.began)
-		}
+	t.list(r)
+}
+
+// list lists the files that are open, if much has escaped or is dirty. It does so if Told, too:
+// what the watcher knows may be lost by the end.
+func (t *Tally) list(r escape.Reading) {
+	seen := r.Escaped + r.Dirty
+	if seen <= t.opened+slack() || len(t.sum.Open) >= openMost {
+		return
+	}
+	t.opened = 2 * seen
+	if pids, err := escape.Members(t.group); err == nil {
+		t.sum.Open = opened(t.sum.Open, escape.Writables(pids), t.began)
 	}
 }
 
@@ -317,6 +325,9 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 	t.sum.Escaped = min(t.sum.Escaped, t.sum.uncharged())
 	if t.sum.Told {
 		t.tell(ctx)
+	}
+	if t.sum.Told {
+		t.sum.Open = nil
 	}
 	for i := range t.sum.Open {
 		t.sum.Open[i].place(ctx)

@@ -1,13 +1,18 @@
 package tally
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 )
@@ -54,6 +59,38 @@ func TestAnOwnersPauseIsNotWeirs(t *testing.T) {
 		weirs, owners := (&Tally{cell: &cell}).pauses()
 		if got := weirs && !owners; got != c.paused || owners != c.owners {
 			t.Errorf("%+v: paused by weir: %t, by its owner: %t", c, weirs, owners)
+		}
+	}
+}
+
+// lostWatcher has lost what it has seen.
+type lostWatcher struct{ played }
+
+func (lostWatcher) Escaped(uint64) (map[blkdev.Number]uint64, error) {
+	return nil, errors.New("it was killed")
+}
+
+// If what a watcher saw is lost, the estimate counts, with what is known of open files.
+func TestAWatcherIsLost(t *testing.T) {
+	const dir = cgrouptest.V2Dir + "/g/"
+	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{dir + "cgroup.procs": fmt.Sprintln(os.Getpid()), dir + "io.stat": "", dir + "cgroup.type": "domain\n"})
+	file, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for lost, w := range map[bool]Watcher{true: &lostWatcher{}, false: &played{}} {
+		tally, err := Start(h.Group("/g"), []Rule{{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}, w, nil)
+		if err != nil || !tally.sum.Told {
+			t.Fatalf("%v, told: %t", err, err == nil && tally.sum.Told)
+		}
+		close(tally.quit) // the test looks
+		<-tally.done
+		tally.quit = make(chan struct{})
+		tally.list(escape.Reading{Escaped: 42 << 20 * uint64(runtime.NumCPU())})
+		sum := tally.End(t.Context(), 42*megabyte)
+		if named := slices.ContainsFunc(sum.Open, func(o Opened) bool { return o.Path == file.Name() }); sum.Told == lost || named != lost || (sum.Escaped >= 42*megabyte) != lost {
+			t.Errorf("lost: %t; told: %t, open %v, escaped %d", lost, sum.Told, sum.Open, sum.Escaped)
 		}
 	}
 }
