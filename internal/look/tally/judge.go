@@ -52,8 +52,12 @@ func (b bounds) within(bytes, ops uint64, took time.Duration, request uint64) bo
 	return !bounded || float64(ops) <= float64(n)*pays+1
 }
 
-// unread withdraws a verdict if the counters could not be read all the time.
-func (s Sum) unread(v Verdict) Verdict {
+// withdraw takes a verdict back if the counters could not be read all the time, or the limit was
+// another one for a part of it.
+func (s Sum) withdraw(v Verdict, changed bool) Verdict {
+	if changed && v.State != Idle {
+		v.State, v.Doubts = NotTold, []string{"the limit was changed while the command ran"}
+	}
 	if s.Missed != nil && v.State != NotHeld {
 		v.State, v.Doubts = NotTold, []string{fmt.Sprintf("the counters could not be read (%v)", s.Missed)}
 	}
@@ -62,7 +66,7 @@ func (s Sum) unread(v Verdict) Verdict {
 
 // Reads judges the limits on reads from a device. The kernel charges all of them. What of them
 // waits in the throttle cannot be seen, so time in which nothing was read counts too.
-func (s Sum) Reads(d Device) Verdict { return s.unread(d.reads()) }
+func (s Sum) Reads(d Device) Verdict { return s.withdraw(d.reads(), d.rereads) }
 
 func (d Device) reads() Verdict {
 	v := Verdict{Bytes: d.Charged.ReadBytes, Ops: d.Charged.Reads, Took: d.Reading.Duration(), State: Held}
@@ -76,7 +80,7 @@ func (d Device) reads() Verdict {
 }
 
 // Writes judges the limits on writes to a device.
-func (s Sum) Writes(d Device) Verdict { return s.unread(s.writes(d)) }
+func (s Sum) Writes(d Device) Verdict { return s.withdraw(s.writes(d), d.rewrites) }
 
 func (s Sum) writes(d Device) Verdict {
 	v := Verdict{Ops: d.Charged.Writes, Escaped: d.Escaped, State: Held}

@@ -83,6 +83,9 @@ type Device struct {
 }
 
 // A Watcher sees what escapes groups: a helper (escape.Asker), or the pacer.
+
+	began             limit.Limit // that was in force at the start
+	rereads, rewrites bool        // another limit on reads, or on writes, was in force later
 type Watcher interface {
 	Add(g cgroupfs.Group, step uint64) error
 	Remove(id uint64) error
@@ -103,7 +106,8 @@ type Tally struct {
 	at       time.Time
 	lived    time.Time // the last look that found processes
 	sum      Sum
-	opened   uint64 // what had escaped, or was dirty, when open files were listed last
+	opened   uint64    // what had escaped, or was dirty, when open files were listed last
+	ruled    time.Time // when the rules were read last; zero: they cannot be
 
 	quit, done chan struct{}
 }
@@ -121,6 +125,8 @@ const (
 )
 
 // Start starts to measure a group with rules. The watcher may be nil; it belongs to the caller.
+	// rulesLook is how often the rules are read.
+	rulesLook = 500 * time.Millisecond
 // The cell is where the pacer pauses the group's processes; nil: it does not.
 func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Tally, error) {
 	t := &Tally{group: g, cell: cell, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
@@ -144,6 +150,12 @@ func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Ta
 	go t.run()
 	return t, nil
 }
+	if now, err := g.Rules(); err == nil {
+		t.ruled = t.began
+		for i := range t.sum.Devices {
+			t.sum.Devices[i].began = on(now, t.sum.Devices[i].Device)
+		}
+	}
 
 func (t *Tally) run() {
 	defer close(t.done)
@@ -192,6 +204,42 @@ func (t *Tally) look(written uint64) {
 }
 
 // list lists the files that are open, if much has escaped or is dirty. It does so if Told, too:
+	if now.Sub(t.ruled) >= rulesLook {
+		t.rules(now)
+	}
+}
+
+// rules notes which limits are not what they were at the start. A group that is gone had them to its end.
+func (t *Tally) rules(at time.Time) {
+	if t.ruled.IsZero() {
+		return
+	}
+	t.ruled = at
+	now, err := t.group.Rules()
+	if err != nil {
+		return
+	}
+	for i := range t.sum.Devices {
+		d := &t.sum.Devices[i]
+		is, was := on(now, d.Device), d.began
+		d.rereads = d.rereads || differ(is.RBPS, was.RBPS) || differ(is.RIOPS, was.RIOPS)
+		d.rewrites = d.rewrites || differ(is.WBPS, was.WBPS) || differ(is.WIOPS, was.WIOPS)
+	}
+}
+
+// differ reports whether two rates bound differently: one that is unset bounds nothing either.
+func differ(a, b limit.Rate) bool {
+	n, bounded := a.Number()
+	m, too := b.Number()
+	return bounded != too || bounded && n != m
+}
+
+// on is the rule on a device.
+func on(rules []cgroupfs.Rule, n blkdev.Number) limit.Limit {
+	if i := slices.IndexFunc(rules, func(r cgroupfs.Rule) bool { return r.Device == n }); i >= 0 {
+		return rules[i].Limit
+	}
+	return limit.Limit{}
 // what the watcher knows may be lost by the end.
 func (t *Tally) list(r escape.Reading) {
 	seen := r.Escaped + r.Dirty
@@ -318,6 +366,7 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 	for i := range t.sum.Devices {
 		d := &t.sum.Devices[i]
 		if c, err := blkdev.New("/").Counters(d.Device); err == nil {
+	t.rules(t.at)
 			d.Disk = blkdev.Counters{Reads: c.Reads - t.disks[i].Reads, ReadBytes: c.ReadBytes - t.disks[i].ReadBytes,
 				Writes: c.Writes - t.disks[i].Writes, WrittenBytes: c.WrittenBytes - t.disks[i].WrittenBytes}
 		}

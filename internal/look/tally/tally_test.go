@@ -94,3 +94,38 @@ func TestAWatcherIsLost(t *testing.T) {
 		}
 	}
 }
+
+// What was written under two limits is judged by neither. A limit on reads says nothing of writes.
+func TestALimitIsChanged(t *testing.T) {
+	const dir = cgrouptest.V2Dir + "/g/"
+	for name, c := range map[string]struct {
+		before, meanwhile, after string
+		reads, writes            State
+	}{
+		"the same":            {"8:0 wbps=10000000\n", "8:0 rbps=max wbps=10000000 riops=max wiops=max\n", "8:0 wbps=10000000\n", Held, NotHeld},
+		"raised":              {"8:0 wbps=10000000\n", "8:0 wbps=100000000\n", "8:0 wbps=100000000\n", Held, NotTold},
+		"only for a while":    {"8:0 wbps=10000000\n", "", "8:0 wbps=10000000\n", Held, NotTold},
+		"at last":             {"8:0 wbps=10000000\n", "8:0 wbps=10000000\n", "8:0 wbps=1000000\n", Held, NotTold},
+		"that on reads":       {"8:0 wbps=10000000 riops=9\n", "8:0 wbps=10000000\n", "8:0 wbps=10000000 riops=9\n", NotTold, NotHeld},
+		"that of other disks": {"8:0 wbps=10000000\n", "8:0 wbps=10000000\n9:0 wbps=5\n", "8:0 wbps=10000000\n9:0 wbps=5\n", Held, NotHeld},
+		"of which none is":    {"", "", "", Held, NotHeld},
+	} {
+		h := cgrouptest.New(t, cgroupfs.V2, map[string]string{dir + "cgroup.procs": "", dir + "cgroup.type": "domain\n", dir + "io.stat": "", dir + "io.max": c.before})
+		tally, err := Start(h.Group("/g"), []Rule{{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(tally.quit) // the test looks
+		<-tally.done
+		tally.quit = make(chan struct{})
+		tally.ruled = tally.ruled.Add(-rulesLook)
+		h.Write(dir+"io.max", c.meanwhile)
+		tally.look(0)
+		h.Write(dir+"io.max", c.after)
+		h.Write(dir+"io.stat", "8:0 rbytes=4096 wbytes=500000000 rios=1 wios=500 dbytes=0 dios=0\n")
+		sum := tally.End(t.Context(), 0)
+		if r, w := sum.Reads(sum.Devices[0]), sum.Writes(sum.Devices[0]); r.State != c.reads || w.State != c.writes {
+			t.Errorf("%s: reads %+v, want %s; writes %+v, want %s", name, r, c.reads, w, c.writes)
+		}
+	}
+}
