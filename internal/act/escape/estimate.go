@@ -42,7 +42,8 @@ type Reading struct {
 	Underway  uint64 // what of Dirty waits in the throttle or at the disk, and may be charged already
 	Stats     []cgroupfs.Stat
 	Escaped   uint64
-	Processes int // that there were
+	Processes int  // that there were
+	Left      bool // some have left the group, and went on
 
 	before process.IO // WriteBytes and CancelledWriteBytes, read before the others
 	wet    uint64     // Dirty, read before Stats
@@ -113,6 +114,7 @@ func (e *Estimate) read() (r Reading, err error) {
 	}
 	io, processes, err := e.written() // by all that have made dirty what is counted above
 	r.Written, r.Sent, r.Cancelled, r.Processes = io.WriteBytes, io.WChar, io.CancelledWriteBytes, processes
+	r.Left = e.sum.Left()
 	return r, err
 }
 

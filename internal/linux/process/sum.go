@@ -17,6 +17,7 @@ type Sum struct {
 	busiest *counted // see Busiest
 	writers int
 	adopted uint64 // when those without a parent here were looked at last, in ticks
+	left    bool   // see Left
 	ended   IO     // what went with nobody to take it over
 	total   IO
 }
@@ -88,6 +89,17 @@ type Source struct {
 
 // Proc is /proc.
 var Proc = Source{Now: Now, Stat: ReadStat, Open: Open}
+
+// Left reports whether one of the processes is elsewhere since, or was when it ended: what it has
+// done there is not counted.
+func (s *Sum) Left() bool {
+	for _, c := range s.live {
+		if c.outside {
+			return true
+		}
+	}
+	return s.left
+}
 
 // Joined says that others were put among the processes since the last look. Whom the next look sees first,
 // and is no child of one of them, has come from elsewhere, however young it is.
@@ -193,6 +205,7 @@ func (l *look) wrote(c *counted, more IO) {
 func (l *look) lose(pid int, c *counted) {
 	_ = c.counter.Close()
 	delete(l.live, pid)
+	l.left = l.left || c.outside
 	if l.from.Last != nil {
 		if last, known := l.from.Last(pid); known && last.WriteBytes > c.last.WriteBytes {
 			last = last.withCalls(c.last)

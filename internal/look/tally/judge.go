@@ -80,7 +80,14 @@ func (d Device) reads() Verdict {
 }
 
 // Writes judges the limits on writes to a device.
-func (s Sum) Writes(d Device) Verdict { return s.withdraw(s.writes(d), d.rewrites) }
+func (s Sum) Writes(d Device) Verdict {
+	v := s.writes(d)
+	if s.strayed > 0 && v.State != NotHeld {
+		v.State = NotTold
+		v.Doubts = append(v.Doubts, fmt.Sprintf("processes left the command's group, and weir did not see where %s went that they wrote", limit.FormatMeasured(float64(s.strayed))))
+	}
+	return s.withdraw(v, d.rewrites)
+}
 
 func (s Sum) writes(d Device) Verdict {
 	v := Verdict{Ops: d.Charged.Writes, Escaped: d.Escaped, State: Held}

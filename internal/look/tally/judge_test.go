@@ -147,3 +147,39 @@ func TestWithout(t *testing.T) {
 		t.Errorf("written %d, past the limit %d, want none", paced.Written, paced.Escaped)
 	}
 }
+
+// What processes wrote outside of the group is neither held nor nothing, though BPF saw none of it.
+func TestWritesOfWhoHasLeft(t *testing.T) {
+	lots := slack() + 64*megabyte
+	for name, c := range map[string]struct {
+		sum     Sum
+		escaped map[blkdev.Number]uint64
+		left    bool
+		want    State
+	}{
+		"all of it":            {sum: wrote(time.Second, lots, 0, 0, 0), left: true, want: NotTold},
+		"after a little":       {sum: wrote(time.Second, lots+megabyte, megabyte, 0, 0), left: true, want: NotTold},
+		"it is in memory":      {sum: wrote(time.Second, lots+megabyte, megabyte, 0, lots), left: true, want: Held},
+		"all that was charged": {sum: wrote(10*time.Second, 90*megabyte, 90*megabyte, 0, 0), left: true, want: Held},
+		"to another disk":      {sum: wrote(time.Second, lots, 0, 0, 0), escaped: map[blkdev.Number]uint64{other: lots}, left: true, want: Idle},
+		"past it as well":      {sum: wrote(time.Second, 2*lots, 0, 0, 0), escaped: map[blkdev.Number]uint64{disk: lots}, left: true, want: NotHeld},
+		"nobody has left":      {sum: wrote(time.Second, lots, 0, 0, 0), want: Idle},
+	} {
+		tally := Tally{sum: c.sum, watcher: seenWatcher{escaped: c.escaped}}
+		tally.sum.Left, tally.sum.Stats = c.left, []cgroupfs.Stat{c.sum.Devices[0].Charged}
+		tally.tell(t.Context())
+		if v := tally.sum.Writes(tally.sum.Devices[0]); v.State != c.want || (c.want == NotTold) != (len(v.Doubts) == 1) {
+			t.Errorf("%s: %+v, want %s", name, v, c.want)
+		}
+	}
+}
+
+// A seenWatcher has seen what escaped.
+type seenWatcher struct {
+	Watcher
+	escaped map[blkdev.Number]uint64
+}
+
+func (w seenWatcher) Remove(uint64) error                                      { return nil }
+func (w seenWatcher) Escaped(uint64) (map[blkdev.Number]uint64, error)         { return w.escaped, nil }
+func (w seenWatcher) Files(uint64, *cgroupfs.Hierarchy) ([]escape.File, error) { return nil, nil }

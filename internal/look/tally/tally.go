@@ -67,6 +67,9 @@ type Sum struct {
 	Queued time.Duration
 	// Told says that escapes were seen, by disk, and not estimated.
 	Told bool
+	// strayed are bytes that were written, and that nobody has seen go anywhere, though BPF sees what
+	// escapes: processes have left the group.
+	strayed uint64
 	// Open is what processes had open for writing when much had escaped or was dirty. It is
 	// empty if Told.
 	Open []Opened
@@ -80,12 +83,12 @@ type Device struct {
 	Reading Span            // in which the group was charged
 	Writing Course          // the same, and in which its processes wrote to any disk
 	Escaped uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
-}
-
-// A Watcher sees what escapes groups: a helper (escape.Asker), or the pacer.
 
 	began             limit.Limit // that was in force at the start
 	rereads, rewrites bool        // another limit on reads, or on writes, was in force later
+}
+
+// A Watcher sees what escapes groups: a helper (escape.Asker), or the pacer.
 type Watcher interface {
 	Add(g cgroupfs.Group, step uint64) error
 	Remove(id uint64) error
@@ -122,11 +125,11 @@ const (
 	lookCost   = 100
 	lookFree   = 25 * time.Millisecond
 	lookSmooth = 16
+	// rulesLook is how often the rules are read.
+	rulesLook = 500 * time.Millisecond
 )
 
 // Start starts to measure a group with rules. The watcher may be nil; it belongs to the caller.
-	// rulesLook is how often the rules are read.
-	rulesLook = 500 * time.Millisecond
 // The cell is where the pacer pauses the group's processes; nil: it does not.
 func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Tally, error) {
 	t := &Tally{group: g, cell: cell, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
@@ -147,15 +150,15 @@ func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Ta
 		}
 	}
 	t.at, t.lived = t.began, t.began
-	go t.run()
-	return t, nil
-}
 	if now, err := g.Rules(); err == nil {
 		t.ruled = t.began
 		for i := range t.sum.Devices {
 			t.sum.Devices[i].began = on(now, t.sum.Devices[i].Device)
 		}
 	}
+	go t.run()
+	return t, nil
+}
 
 func (t *Tally) run() {
 	defer close(t.done)
@@ -201,9 +204,6 @@ func (t *Tally) look(written uint64) {
 	t.stopped = stopped
 	t.take(m, r)
 	t.list(r)
-}
-
-// list lists the files that are open, if much has escaped or is dirty. It does so if Told, too:
 	if now.Sub(t.ruled) >= rulesLook {
 		t.rules(now)
 	}
@@ -240,6 +240,9 @@ func on(rules []cgroupfs.Rule, n blkdev.Number) limit.Limit {
 		return rules[i].Limit
 	}
 	return limit.Limit{}
+}
+
+// list lists the files that are open, if much has escaped or is dirty. It does so if Told, too:
 // what the watcher knows may be lost by the end.
 func (t *Tally) list(r escape.Reading) {
 	seen := r.Escaped + r.Dirty
@@ -363,10 +366,10 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 	close(t.quit)
 	<-t.done
 	t.look(written)
+	t.rules(t.at)
 	for i := range t.sum.Devices {
 		d := &t.sum.Devices[i]
 		if c, err := blkdev.New("/").Counters(d.Device); err == nil {
-	t.rules(t.at)
 			d.Disk = blkdev.Counters{Reads: c.Reads - t.disks[i].Reads, ReadBytes: c.ReadBytes - t.disks[i].ReadBytes,
 				Writes: c.Writes - t.disks[i].Writes, WrittenBytes: c.WrittenBytes - t.disks[i].WrittenBytes}
 		}
@@ -398,10 +401,18 @@ func (t *Tally) tell(ctx context.Context) {
 	for i := range t.sum.Devices {
 		t.sum.Devices[i].Escaped = escapedOn(ctx, escaped, t.sum.Devices[i])
 	}
+	all := t.sum.Dirty + t.sum.Cancelled
+	for _, s := range t.sum.Stats {
+		all += s.WrittenBytes
+	}
 	for n, bytes := range escaped {
+		all += bytes
 		if on := escape.Disks(ctx, n); slices.ContainsFunc(t.sum.Devices, func(d Device) bool { return on(d.Device) }) {
 			t.sum.Escaped += bytes
 		}
+	}
+	if t.sum.Left && t.sum.Written > all+slack() {
+		t.sum.strayed = t.sum.Written - all
 	}
 	_ = t.watcher.Remove(t.id) // it ends with weir
 }
