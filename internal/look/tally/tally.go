@@ -17,37 +17,6 @@ type Rule struct {
 	Limit  limit.Limit
 }
 
-// A Span is the time in which a counter grew, to within a look or two; zero if it did not grow.
-type Span struct{ First, Last time.Time }
-
-// Duration is how long that was.
-func (s Span) Duration() time.Duration { return s.Last.Sub(s.First) }
-
-// grew records that a counter grew between two looks.
-func (s *Span) grew(before, now time.Time) {
-	if s.First.IsZero() {
-		s.First = before
-	}
-	s.Last = now
-}
-
-// with is the span from the beginning of the first of two to the end of the last.
-func (s Span) with(other Span) Span {
-	if s.First.IsZero() {
-		return other
-	}
-	if other.First.IsZero() {
-		return s
-	}
-	if other.First.Before(s.First) {
-		s.First = other.First
-	}
-	if other.Last.After(s.Last) {
-		s.Last = other.Last
-	}
-	return s
-}
-
 // A Sum is what a group did, from the tally's start to its end.
 type Sum struct {
 	escape.Reading
@@ -73,19 +42,6 @@ type Sum struct {
 	// Open is what processes had open for writing when much had escaped or was dirty. It is
 	// empty if Told.
 	Open []Opened
-}
-
-// A Device is what was done on a device with a limit.
-type Device struct {
-	Rule
-	Charged cgroupfs.Stat
-	Disk    blkdev.Counters // what the disk did meanwhile, for anybody
-	Reading Span            // in which the group was charged
-	Writing Course          // the same, and in which its processes wrote to any disk
-	Escaped uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
-
-	began             limit.Limit // that was in force at the start
-	rereads, rewrites bool        // another limit on reads, or on writes, was in force later
 }
 
 // A Watcher sees what escapes groups: a helper (escape.Asker), or the pacer.
@@ -125,8 +81,6 @@ const (
 	lookCost   = 100
 	lookFree   = 25 * time.Millisecond
 	lookSmooth = 16
-	// rulesLook is how often the rules are read.
-	rulesLook = 500 * time.Millisecond
 )
 
 // Start starts to measure a group with rules. The watcher may be nil; it belongs to the caller.
@@ -209,39 +163,6 @@ func (t *Tally) look(written uint64) {
 	}
 }
 
-// rules notes which limits are not what they were at the start. A group that is gone had them to its end.
-func (t *Tally) rules(at time.Time) {
-	if t.ruled.IsZero() {
-		return
-	}
-	t.ruled = at
-	now, err := t.group.Rules()
-	if err != nil {
-		return
-	}
-	for i := range t.sum.Devices {
-		d := &t.sum.Devices[i]
-		is, was := on(now, d.Device), d.began
-		d.rereads = d.rereads || differ(is.RBPS, was.RBPS) || differ(is.RIOPS, was.RIOPS)
-		d.rewrites = d.rewrites || differ(is.WBPS, was.WBPS) || differ(is.WIOPS, was.WIOPS)
-	}
-}
-
-// differ reports whether two rates bound differently: one that is unset bounds nothing either.
-func differ(a, b limit.Rate) bool {
-	n, bounded := a.Number()
-	m, too := b.Number()
-	return bounded != too || bounded && n != m
-}
-
-// on is the rule on a device.
-func on(rules []cgroupfs.Rule, n blkdev.Number) limit.Limit {
-	if i := slices.IndexFunc(rules, func(r cgroupfs.Rule) bool { return r.Device == n }); i >= 0 {
-		return rules[i].Limit
-	}
-	return limit.Limit{}
-}
-
 // list lists the files that are open, if much has escaped or is dirty. It does so if Told, too:
 // what the watcher knows may be lost by the end.
 func (t *Tally) list(r escape.Reading) {
@@ -274,50 +195,6 @@ func (t *Tally) take(m moment, r escape.Reading) {
 	}
 	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, r.Escaped, m.now, m.now
 	t.rest()
-}
-
-// see takes in what a group was charged for on a device by the end of a moment.
-func (d *Device) see(m moment, stats []cgroupfs.Stat) {
-	s := d.Charged
-	if i := slices.IndexFunc(stats, func(s cgroupfs.Stat) bool { return s.Device == d.Device }); i >= 0 {
-		s = stats[i]
-	}
-	more := func(now, before uint64) uint64 { return now - min(now, before) }
-	if s.ReadBytes > d.Charged.ReadBytes {
-		d.Reading.grew(m.before, m.now)
-	}
-	d.Writing.see(m, more(s.WrittenBytes, d.Charged.WrittenBytes), more(s.Writes, d.Charged.Writes), bounds{d.Limit.WBPS, d.Limit.WIOPS})
-	d.Charged = s
-}
-
-// rest ends the stints of what rests. If it is not known what had escaped by then, a stint goes on.
-func (t *Tally) rest() {
-	for i := range t.sum.Devices {
-		d := &t.sum.Devices[i]
-		if !d.Writing.rested(t.at, bounds{d.Limit.WBPS, d.Limit.WIOPS}) {
-			continue
-		}
-		all := amount{d.Charged.WrittenBytes, d.Charged.Writes, t.sum.Written, t.sum.Escaped, t.sum.estimated}
-		if t.sum.Told {
-			escaped, err := t.watcher.Escaped(t.id)
-			if err != nil {
-				d.Writing.last = t.at // it is asked again later
-				continue
-			}
-			all.escaped = escapedOn(context.Background(), escaped, *d) // sysfs answers at once
-		}
-		d.Writing.end(all)
-	}
-}
-
-// escapedOn is how much of what has escaped, by disk, went to a device.
-func escapedOn(ctx context.Context, escaped map[blkdev.Number]uint64, d Device) (bytes uint64) {
-	for n, more := range escaped {
-		if escape.Disks(ctx, n)(d.Device) {
-			bytes += more
-		}
-	}
-	return bytes
 }
 
 // uncharged is what was written and not charged on a disk with a limit; no more can have
