@@ -381,26 +381,3 @@ func (e ending) IO() (IO, error) {
 	e.end()
 	return e.opened.IO()
 }
-
-// A process that has left the others is told of, also when it has ended there; one that has come back
-// or ended among them is not.
-func TestLeft(t *testing.T) {
-	for name, c := range map[string]struct {
-		looks []table
-		want  bool
-	}{
-		"stayed":            {[]table{{7: {Stat: Stat{1, 5, false}}}, {7: {Stat: Stat{1, 5, true}}}, {}}, false},
-		"left":              {[]table{{7: {Stat: Stat{1, 5, false}}}, {7: {Stat: Stat{1, 5, false}, outside: true}}}, true},
-		"left and ended":    {[]table{{7: {Stat: Stat{1, 5, false}}}, {7: {Stat: Stat{1, 5, false}, outside: true}}, {}}, true},
-		"left and back":     {[]table{{7: {Stat: Stat{1, 5, false}}}, {7: {Stat: Stat{1, 5, false}, outside: true}}, {7: {Stat: Stat{1, 5, false}}}, {}}, false},
-		"another elsewhere": {[]table{{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 5, false}, outside: true}}, {7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 5, false}, outside: true}}}, false},
-	} {
-		var s Sum
-		for i, look := range c.looks {
-			s.Look(look.source(uint64(10 * (i + 1))))
-		}
-		if s.Left() != c.want {
-			t.Errorf("%s: left: %t", name, s.Left())
-		}
-	}
-}
