@@ -16,8 +16,10 @@ func TestLeft(t *testing.T) {
 		"another elsewhere": {[]table{{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 5, false}, outside: true}}, {7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 5, false}, outside: true}}}, false},
 	} {
 		var s Sum
-		for i, look := range c.looks {
-			s.Look(look.source(uint64(10 * (i + 1))))
+		var p table
+		for i := range c.looks {
+			p = c.looks[i]
+			s.Look(p.source(uint64(10 * (i + 1))))
 		}
 		if s.Left() != c.want {
 			t.Errorf("%s: left: %t", name, s.Left())
