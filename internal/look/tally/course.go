@@ -24,7 +24,7 @@ type amount struct {
 	bytes, ops uint64 // charged
 	written    uint64 // by the processes, to any disk
 	escaped    uint64 // bytes
-	estimated  uint64 // the same by the Estimate, which counts what waits in the throttle too
+	estimated  uint64 // the same by the Estimate, which counts what waits in the throttle too; or cut off files since
 }
 
 // A stint is a time in which something was done again and again.

@@ -37,7 +37,7 @@ func (p *played) Files(uint64, *cgroupfs.Hierarchy) ([]escape.File, error) { ret
 // does is what a command does in a time, evenly.
 type does struct {
 	lasts                                   time.Duration
-	written, charged, escaped               uint64
+	written, charged, escaped, cut          uint64
 	paused, halted, uncharges, large, waits bool
 }
 
@@ -57,6 +57,7 @@ func (p *played) does(d does) {
 		if r.Escaped += d.escaped / looks; d.uncharges {
 			r.Escaped -= min(r.Escaped, d.charged/looks)
 		}
+		r.Escaped, r.Cancelled = r.Escaped-d.cut/looks, r.Cancelled+d.cut/looks
 		p.now = p.now.Add(min(every, d.lasts))
 		m := moment{before: p.at, now: p.now, since: p.at, wrote: r.Written > p.sum.Written, queues: p.v1, halted: d.halted || d.paused}
 		m.waits = d.waits
@@ -89,6 +90,7 @@ func TestIdleTimeIsNoCredit(t *testing.T) {
 		"past it at once, and a byte a minute later, v1":      {v1: true, does: []does{burst, {lasts: time.Minute}, late}, want: NotHeld, took: second / 4},
 		"the same, seen on v2":                                {told: true, does: []does{burst, {lasts: time.Minute}, late}, want: NotHeld, took: second / 4},
 		"first a byte, and past it a minute later":            {v1: true, does: []does{late, {lasts: time.Minute}, burst}, want: NotHeld, took: second / 4},
+		"some of it was of a file that is gone":               {does: []does{burst, {lasts: time.Minute}, {lasts: second / 20, written: 4096, escaped: 4096, cut: 50 * megabyte}}, want: NotHeld, took: second / 4},
 		"in the middle":                                       {told: true, does: []does{late, {lasts: time.Minute}, burst, {lasts: time.Minute}, late}, want: NotHeld, took: second * 3 / 10},
 		"charged at once, and then it waits in the queue, v1": {v1: true, does: []does{{lasts: second / 20, written: 64 * megabyte, charged: 64 * megabyte}, {lasts: 6400 * time.Millisecond}, {lasts: second / 20, written: 4096, charged: 4096}}, want: Held, took: 6500 * time.Millisecond},
 		"waits, and looks past it until it is charged":        {does: []does{{lasts: second / 20, written: 64 * megabyte, escaped: 64 * megabyte}, {lasts: 3 * second}, {lasts: 6400 * time.Millisecond, charged: 64 * megabyte, uncharges: true}}, want: Held, took: 9500 * time.Millisecond},

@@ -22,7 +22,7 @@ type Sum struct {
 	escape.Reading
 	Writing Span // in which processes made dirty, or wrote directly
 	calling Span // in which calls of processes wrote to anything
-	// estimated is what the Estimate has as escaped, also if Told.
+	// estimated is what the Estimate has as escaped, also if Told, or cut off files since.
 	estimated uint64
 	Devices   []Device
 	// Escapes are the files through which bytes went past the limits, the largest amount first.
@@ -193,7 +193,7 @@ func (t *Tally) take(m moment, r escape.Reading) {
 	for i := range t.sum.Devices {
 		t.sum.Devices[i].see(m, r.Stats)
 	}
-	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, r.Escaped, m.now, m.now
+	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, r.Escaped+r.Cancelled, m.now, m.now
 	t.rest()
 }
 

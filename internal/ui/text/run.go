@@ -83,12 +83,25 @@ func sayVerdict(out *cli.Out, d running.Device, done string, v tally.Verdict, ke
 	took := max(v.Took, time.Microsecond)
 	out.Say("%s: %s %s in %s: %s/s, %.0f ops/s%s: %s", d.Device.Node, done, limit.FormatMeasured(float64(v.Bytes)), cli.Duration(took),
 		limit.FormatMeasured(float64(v.Bytes)/took.Seconds()), float64(v.Ops)/took.Seconds(), bounds, stateWords(v.State))
-	if b := v.Burst; b != nil && v.State == tally.NotHeld && b.Bytes < v.Bytes {
-		out.Say("  %s of that, in %d operations, took %s: that is more than the limit lets through", limit.FormatMeasured(float64(b.Bytes)), b.Ops, cli.Duration(b.Took))
-	}
+	sayBurst(out, v)
 	for _, doubt := range v.Doubts {
 		out.Say("  %s", doubt)
 	}
+}
+
+// sayBurst says what part of it was more than a limit lets through, unless that was all.
+func sayBurst(out *cli.Out, v tally.Verdict) {
+	if v.Burst == nil || v.State != tally.NotHeld {
+		return
+	}
+	size, ops := limit.FormatMeasured(float64(v.Burst.Bytes)), ""
+	if size == limit.FormatMeasured(float64(v.Bytes)) && v.Burst.Ops == v.Ops {
+		return
+	}
+	if v.Burst.Ops > 0 {
+		ops = fmt.Sprintf(", in %d operations,", v.Burst.Ops)
+	}
+	out.Say("  %s of that%s took %s, which is more than the limit lets through", size, ops, cli.Duration(v.Burst.Took))
 }
 
 // sayEscapes says what went past a limit on writes, and where.
