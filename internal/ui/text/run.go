@@ -95,7 +95,7 @@ func sayBurst(out *cli.Out, v tally.Verdict) {
 		return
 	}
 	size, ops := limit.FormatMeasured(float64(v.Burst.Bytes)), ""
-	if size == limit.FormatMeasured(float64(v.Bytes)) && v.Burst.Ops == v.Ops {
+	if size == limit.FormatMeasured(float64(v.Bytes)) {
 		return
 	}
 	if v.Burst.Ops > 0 {

@@ -70,6 +70,23 @@ func TestRunTellsWhatEscaped(t *testing.T) {
 	}
 }
 
+// While a command does something else, the limit saves nothing up for it: what went past at once did
+// so, whatever follows. Bursts that the kernel holds stay held, with rests between them.
+func TestRunTellsWhatWentAtOnce(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Once, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	past := fmt.Sprintf("dd if=/dev/zero of=%s bs=1M conv=notrunc,fsync count=40; sleep 5; dd if=/dev/zero of=%s bs=4096 count=1 conv=fsync", foreign(t, disk.Dir, "alive", 40), filepath.Join(disk.Dir, "late"))
+	rests := fmt.Sprintf("for i in 1 2 3; do dd if=/dev/zero of=%s bs=1M count=8 oflag=direct; sleep 2; dd if=/dev/zero of=%[1]s bs=1M count=8 conv=fsync; sleep 2; done", filepath.Join(disk.Dir, "own"))
+	for script, want := range map[string]string{past: "not_held", rests: "held"} {
+		doc, said := weirRun(t, "--hold", "kernel", "--write", "10MB/s", "--on", disk.Dir, "--", "sh", "-c", script)
+		d := doc.Devices[0].Write
+		rate := float64(d.Bytes) / d.Seconds
+		if d.Held != want || want == "held" && (rate > 12e6 || rate < 8e6) || want == "not_held" && rate < 15e6 {
+			t.Errorf("%s: %+v, %.0f bytes/s, want %s: %q", script, d, rate, want, said)
+		}
+	}
+}
+
 // weir run says so if the command handed its work to a daemon.
 func TestRunTellsWhoHandsItsWorkOn(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.FS("ext4"))
