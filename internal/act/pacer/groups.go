@@ -49,7 +49,11 @@ func (s *server) add(j Job) error {
 		p.roster.places = nil // to find out whether it is the same group
 	}
 	// It was another group of that name, or cannot be read, or is counted in another way.
+	var stops uint64
 	if p != nil && (p.look(clockNow()) != nil || j.Count != CountWritten || s.jobs[p].job.Count != j.Count) {
+		if p.roster.same() == nil {
+			stops = p.stops
+		}
 		s.loop.remove(p)
 		_ = s.drop(p) // it is begun anew
 		p = nil
@@ -67,6 +71,7 @@ func (s *server) add(j Job) error {
 	if p, err = s.begin(j); err != nil {
 		return errors.Join(err, record.Done())
 	}
+	p.stops += stops
 	if j.again() {
 		s.arrivals.watchBeside(&p.roster, p.roster.limited)
 	}

@@ -44,7 +44,7 @@ func TestWatcherOfAnotherPacer(t *testing.T) {
 }
 
 // Each change of a group's limits makes the pacer count what escapes from nothing, and so does another
-// pacer: Seen tells when that was.
+// pacer: Seen tells when that was. How often the group was stopped stays known.
 func TestSeenSaysSinceWhen(t *testing.T) {
 	h := newHost(t, cgroupfs.V2)
 	h.sleeper("/a")
@@ -54,9 +54,14 @@ func TestSeenSaysSinceWhen(t *testing.T) {
 	j := h.job()
 	j.Count = CountEscaped
 	began := map[time.Duration]bool{}
-	for range 2 {
+	for i := range uint64(2) {
 		if a := s.answer(ask{Add: &j}); a.Error != "" {
 			t.Fatal(a.Error)
+		}
+		if p := s.of(j.Limited); p.stops != 3*i {
+			t.Errorf("stopped %d times, want %d", p.stops, 3*i)
+		} else {
+			p.stops = 3
 		}
 		for range 2 {
 			m := s.of(j.Limited).meter.(*escaped)
