@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"testing"
 )
@@ -34,17 +35,33 @@ func TestEndlessAnswers(t *testing.T) {
 		return out.Bytes()
 	}
 	full := bytes.Repeat([]byte{0}, frameMax)
+	begun := frames(frameHeaders, flagEndHeaders, appendField(nil, Pair{":status", "200"}))
 	pair := appendField(nil, Pair{"x", string(bytes.Repeat([]byte{'y'}, 1000))})
 	for name, e := range map[string]*endless{
 		"continuations of a header": {head: frames(frameHeaders, 0, full), again: frames(frameContinuation, 0, full)},
 		"headers":                   {again: frames(frameHeaders, flagEndHeaders, pair)},
-		"data":                      {again: frames(frameData, 0, full)},
+		"data":                      {head: begun, again: frames(frameData, 0, full)},
+		"data without headers":      {again: frames(frameData, 0, full)},
+		"no data":                   {head: begun, again: frames(frameData, 0, nil)},
 		"pings":                     {again: frames(framePing, 0, full[:8])},
 		"settings":                  {again: frames(frameSettings, 0, full[:6])},
 	} {
-		e.most = 3 * wholeMost
-		if _, err := receive(e); err == nil || e.given > 2*wholeMost {
+		e.most = 3 * controlMax
+		if _, err := receive(e); err == nil || e.given > 2*controlMax {
 			t.Errorf("%s: %d bytes were read, %v", name, e.given, err)
 		}
+	}
+	// Nor does a list: no more than its bound is read, and nothing of it is kept.
+	one := AppendString(nil, 1, string(AppendString(nil, 2, string(full[:8192]))))
+	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(one))), one...)
+	e, things := &endless{head: begun, again: frames(frameData, 0, message), most: 3 * controlMax}, 0
+	err := receiveEach(e, controlMax, Pick{}, func(thing []byte, _ bool) error {
+		if things++; len(thing) != 0 {
+			t.Fatalf("a thing of %d bytes", len(thing))
+		}
+		return nil
+	})
+	if err == nil || e.given > 2*controlMax || things == 0 {
+		t.Errorf("a list: %d bytes were read, %d things, %v", e.given, things, err)
 	}
 }

@@ -33,6 +33,7 @@ const (
 type frame struct {
 	kind, flags byte
 	stream      uint32
+	size        int    // of the payload, as it came
 	payload     []byte // without padding and priority
 }
 
@@ -43,7 +44,8 @@ func writeFrame(out *bytes.Buffer, kind, flags byte, stream uint32, payload []by
 	out.Write(payload)
 }
 
-func readFrame(in io.Reader) (frame, error) {
+// readFrame reads a frame, whose payload is in a buffer of frameMax bytes until the next one is read.
+func readFrame(in io.Reader, buffer []byte) (frame, error) {
 	var head [9]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
 		return frame{}, cutShort(err)
@@ -52,7 +54,7 @@ func readFrame(in io.Reader) (frame, error) {
 	if n > frameMax {
 		return frame{}, fmt.Errorf("read answer: a frame of %d bytes; what answers there does not speak gRPC", n)
 	}
-	f := frame{kind: head[3], flags: head[4], stream: binary.BigEndian.Uint32(head[5:]) &^ (1 << 31), payload: make([]byte, n)}
+	f := frame{kind: head[3], flags: head[4], stream: binary.BigEndian.Uint32(head[5:]) &^ (1 << 31), size: n, payload: buffer[:n]}
 	if _, err := io.ReadFull(in, f.payload); err != nil {
 		return frame{}, cutShort(err)
 	}

@@ -111,13 +111,15 @@ type field struct {
 
 var errMalformed = errors.New("read answer: it is no message of protobuf")
 
+// numberMax is the largest number of a field.
+const numberMax = 1<<29 - 1
+
 // consume takes the first field off a message.
 func consume(message []byte) (f field, rest []byte, err error) {
 	tag, message, err := consumeVarint(message)
 	if err != nil {
 		return f, nil, err
 	}
-	const numberMax = 1<<29 - 1
 	if tag>>3 == 0 || tag>>3 > numberMax {
 		return f, nil, errMalformed
 	}

@@ -4,6 +4,7 @@ package grpctest
 import (
 	"encoding/binary"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"testing"
@@ -14,8 +15,22 @@ import (
 // An Answer is a message, or an error's code and text.
 type Answer struct {
 	Message []byte
-	Code    int
-	Text    string
+	// Stream are the messages of a streaming method, in the place of the one. An error comes after them.
+	Stream iter.Seq[[]byte]
+	Code   int
+	Text   string
+}
+
+// messages are what comes before the end of an answer.
+func (a Answer) messages() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		switch {
+		case a.Stream != nil:
+			a.Stream(yield)
+		case a.Code == 0:
+			yield(a.Message)
+		}
+	}
 }
 
 // Serve answers at a socket until the end of the test.
@@ -30,8 +45,10 @@ func Serve(t testing.TB, answer func(method string, metadata http.Header, reques
 		a := answer(r.URL.Path, r.Header, body[5:])
 		w.Header().Set("Content-Type", "application/grpc")
 		w.Header().Set("Trailer", "Grpc-Status, Grpc-Message")
-		if a.Code == 0 {
-			_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(a.Message))), a.Message...))
+		for m := range a.messages() {
+			if _, err := w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(m))), m...)); err != nil {
+				return // nobody reads the rest
+			}
 		}
 		w.Header().Set("Grpc-Status", strconv.Itoa(a.Code))
 		w.Header().Set("Grpc-Message", a.Text)
