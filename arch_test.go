@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"internal/agent/lograte", "internal/agent/tree", "internal/base/background", "internal/linux/bpf", "internal/linux/enter", "internal/base/durable", "internal/limit", "internal/linux/mountinfo", "internal/note", "internal/linux/pagecache", "internal/linux/process", "internal/base/ptytest", "internal/daemon/socket", "internal/daemon/socket/sockettest"},
 	{"internal/annotations", "internal/daemon/helper", "internal/linux/bpf/handover", "internal/linux/bpf/refusal"},
 	{"internal/daemon/grpc", "internal/daemon/grpc/grpctest", "internal/base/cmdline", "internal/plans", "internal/volumeqos"},
-	{"internal/plans/planfile"},
+	{"internal/daemon/cri", "internal/plans/planfile"},
 	{"internal/linux/blkdev"},
 	{"internal/agent/journal", "internal/agent/reconcile"},
 	{"internal/linux/cgroupfs", "internal/linux/kernel", "internal/cgconfig", "internal/linux/loopdev"},

@@ -281,11 +281,8 @@ func search(in cgroupfs.Group, uid string, depth int) (cgroupfs.Group, bool, err
 
 // containerSpec names a container of a runtime as a target.
 func (r runtime) containerSpec(id string) string {
-	switch {
-	case strings.Contains(r.socket, "docker"):
+	if strings.Contains(r.socket, "docker") {
 		return "docker:" + id
-	case strings.Contains(r.socket, "crio"):
-		return "pid:NUMBER, of a process of container " + id
 	}
 	return "containerd:k8s.io/" + id
 }
@@ -347,16 +344,16 @@ const nameMax = 253
 func isName(text string) bool { return targets.IsWord(text, nameMax) }
 
 // isNoCRI reports whether what answers has no pods, because it does not speak CRI.
-func isNoCRI(err error) bool {
-	var status *grpc.Status
-	return errors.As(err, &status) && status.Code == grpc.Unimplemented
-}
+func isNoCRI(err error) bool { return grpc.IsCode(err, grpc.Unimplemented) }
 
 // explain says for the user why a question failed.
 func explain(spec, socket string, err error) error {
 	if isNoCRI(err) {
 		return &targets.NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "what answers at " + socket + " does not speak CRI version 1",
 			Remedy: "enable containerd's CRI (it must not be in disabled_plugins of /etc/containerd/config.toml), or name the runtime's socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}}
+	}
+	if grpc.IsCode(err, grpc.ResourceExhausted) {
+		return fmt.Errorf("%s: ask container runtime at %s: its list is larger than it sends: %w (raise max_send_message_size in containerd's configuration, or grpc_max_send_msg_size in CRI-O's)", spec, socket, err)
 	}
 	return targets.Daemon{Title: "container runtime", Socket: socket, Check: "crictl version",
 		Remedy: "start the container runtime, or name its socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}.Explain(spec, err)

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/weir-io/weir/internal/daemon/cri"
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -48,15 +49,8 @@ func (r runtime) running(ctx context.Context) map[string]running {
 	}
 	// ListContainers: its filter's state is the second field, a message with a number, and 1 is running.
 	state := grpc.AppendString(nil, 2, string(grpc.AppendNumber(nil, 1, 1)))
-	answer, err := r.call(ctx, "ListContainers", grpc.AppendString(nil, 1, string(state)))
-	if err != nil {
-		return nil
-	}
 	all := map[string]running{}
-	err = grpc.Fields(answer, func(number grpc.FieldNumber, item []byte) error {
-		if number != 1 {
-			return nil
-		}
+	err = cri.List(ctx, r.socket, cri.Containers, state, []grpc.FieldNumber{1, 2, 3}, func(item []byte) error {
 		id, in, name, err := containerOf(item)
 		if s, is := of[in]; err == nil && is && id != "" && isName(s.namespace) && isName(s.name) && isName(name) {
 			all[id] = running{targets.InPod{Namespace: s.namespace, Pod: s.name, Container: name}, s.uid}
