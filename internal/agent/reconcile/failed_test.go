@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +48,34 @@ func TestWhatIsWrongBesideTargets(t *testing.T) {
 		if how := l.Sources(); len(how) != 1 || how[0].LookError != "beside the targets: damaged" {
 			t.Errorf("%+v", how)
 		}
+	}, newStandIn("docker", "web", "db"))
+}
+
+// What is beside the targets is told once, however many looks at a few of them find the others in order, until a look at all
+// finds it no more.
+func TestWhatIsBesideIsToldOnce(t *testing.T) {
+	var log bytes.Buffer
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		l.Log = slog.New(slog.NewTextHandler(&log, nil))
+		look := func(name string, beside error, want string, told int) {
+			t.Helper()
+			s.set(func() { s.beside = beside })
+			s.changed(name)
+			synctest.Wait()
+			how, n := l.Sources()[0].LookError, strings.Count(log.String(), "beside the targets")
+			if how != want || n != told {
+				t.Errorf("a look at %q: %q, and told %d times; want %q, %d", name, how, n, want, told)
+			}
+		}
+		damaged, both := fmt.Errorf("%w: damaged", ErrBeside), fmt.Errorf("%w: both", ErrBeside)
+		look("", both, both.Error(), 1)
+		look("web", nil, both.Error(), 1)
+		look("db", damaged, both.Error(), 1)
+		look("", both, both.Error(), 1)
+		look("", damaged, damaged.Error(), 2)
+		look("", nil, "", 2)
+		look("web", damaged, damaged.Error(), 3)
 	}, newStandIn("docker", "web", "db"))
 }
 

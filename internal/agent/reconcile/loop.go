@@ -77,6 +77,7 @@ type source struct {
 	// Only work uses these:
 	looked time.Time // when the last Look returned
 	missed bool      // it has found what no event told of
+	beside bool      // how.LookError is of what is beside the targets, and was told
 }
 
 // NewLoop makes a Loop.
@@ -234,27 +235,37 @@ func (l *Loop) work(ctx context.Context, s *source) {
 				close(l.looked)
 			}
 		}
-		before := s.how.LookError
-		s.how.LookError = ""
-		if err != nil {
-			s.how.LookError = err.Error()
-		}
 		beside := errors.Is(err, ErrBeside)
+		said := s.found(names, err, beside)
 		if err != nil && !beside {
 			s.all, s.told = true, s.told || told // what this look did not find, the next one has to
 		}
 		l.mu.Unlock()
 		if err == nil || beside {
-			if retry, wait = (time.Time{}), reconnectLeast; beside && err.Error() != before {
+			if retry, wait = (time.Time{}), reconnectLeast; beside && said {
 				l.Log.Warn("weird has looked at targets", "kind", s.kind, "error", err)
 			}
 			continue
 		}
-		if err.Error() != before {
+		if said {
 			l.Log.Warn("weird cannot look at targets", "kind", s.kind, "error", err, "again_in", wait)
 		}
 		retry, wait = time.Now().Add(wait), min(2*wait, reconnectMost)
 	}
+}
+
+// found notes the error of a look, and reports whether it is news. The Loop is locked. A look at a few targets does not say
+// what else is wrong beside the targets.
+func (s *source) found(names []string, err error, beside bool) (news bool) {
+	if names != nil && s.beside && (err == nil || beside) {
+		return false
+	}
+	before := s.how.LookError
+	s.beside, s.how.LookError = beside, ""
+	if err != nil {
+		s.how.LookError = err.Error()
+	}
+	return s.how.LookError != before
 }
 
 func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) error {
