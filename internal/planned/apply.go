@@ -97,6 +97,8 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 		if h.lists[kind] = (listing{listed, err}); err != nil {
 			errs = append(errs, err)
 		}
+		listed, unread := readable(listed, left)
+		errs = append(errs, unread)
 		for _, l := range listed {
 			key, choice := keyOf(l), m.ChoiceOf(l)
 			r := take(left, l) // its owner lists it, whatever can be found of it now

@@ -59,7 +59,7 @@ func Mark(ctx context.Context, h *host.Host, read plans.Reader, shown *limiting.
 		g := &shown.Groups[i]
 		if kind, name, named := strings.Cut(g.Target, ":"); named {
 			l, ok := listedAs(lists, kind, name, g.Owner)
-			if choice := config.Choose(factsOf(l)); ok && !choice.IsNone() {
+			if choice := config.Choose(factsOf(l)); ok && l.Unread == nil && !choice.IsNone() {
 				one := m.look(ctx, specOf(l), choice, m.recordBeside(l, choice))
 				if one.Err != nil {
 					notes = append(notes, note.Warningf("no-plans", "weir cannot tell whether %s has the limits of its plan %s: %v", plain.Brief(l.String()), choice.Name(), one.Err))

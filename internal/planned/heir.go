@@ -70,6 +70,9 @@ func (h heirs) of(ctx context.Context, t Target) (*Target, error) {
 			if !has(l, *t.found) {
 				continue
 			}
+			if l.Unread != nil {
+				return nil, l.Unread
+			}
 			one := Target{Name: l.String(), Choice: h.m.ChoiceOf(l), State: NoPlan, host: h.m.Host, key: keyOf(l)}
 			if one.Choice.IsNone() {
 				continue

@@ -43,6 +43,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 		m.deciding = &deciding
 	}
 	listed, silent := m.list(ctx, kind, names...)
+	listed, unread := readable(listed, left)
 	var all []Target
 	for _, l := range listed {
 		m.giveWay(ctx)
@@ -74,7 +75,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	for i := range all {
 		h.settle(ctx, &all[i])
 	}
-	return all, errors.Join(append(errs, silent)...)
+	return all, errors.Join(append(errs, unread, silent)...)
 }
 
 // ofLeft looks at targets that their owner does not list, and that weir has limited.

@@ -83,6 +83,9 @@ func (m Manager) listed(ctx context.Context, t targets.Target) (l targets.Listed
 		}
 	}
 	l, is = listedAs(lists, t.Kind, t.Name, t.Owner)
+	if is && l.Unread != nil {
+		return l, false, l.Unread
+	}
 	return l, is, nil
 }
 

@@ -12,6 +12,16 @@ type Listed struct {
 	// Labels are those of a container or a pod; Annotations those of a pod, or of the pod that a
 	// container is in.
 	Labels, Annotations map[string]string
+	// Unread is why its labels are not known; nil: they are. What it is to have cannot be told, so nothing of it is
+	// changed.
+	Unread *UnreadError
+}
+
+// An UnreadError says that its owner does not tell what weir needs to know of a target. It speaks of that target alone.
+type UnreadError struct{ Target, Why string }
+
+func (e *UnreadError) Error() string {
+	return e.Target + ": weir cannot tell its plan, and leaves its limits as they are: " + e.Why
 }
 
 // An InPod is a container of a Kubernetes pod, by the names that users know.

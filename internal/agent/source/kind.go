@@ -83,10 +83,24 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 		all = append(all, one)
 	}
 	k.began = k.began || names == nil
-	if err = errors.Join(errs...); state.IsDamaged(err) { // all targets were looked at
+	if err = errors.Join(errs...); isBeside(err) {
 		err = fmt.Errorf("%w: %w", reconcile.ErrBeside, err)
 	}
 	return all, err
+}
+
+// isBeside reports whether all that an error is about are damaged records, and targets of which their owner does not tell
+// enough: all others were looked at.
+func isBeside(err error) bool {
+	switch e := err.(type) {
+	case *state.DamagedError, *targets.UnreadError:
+		return true
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !isBeside(one) })
+	case interface{ Unwrap() error }:
+		return isBeside(e.Unwrap())
+	}
+	return false
 }
 
 // Rules reads the limits in force in a group; see reconcile.Source.

@@ -2,9 +2,6 @@ package containerd
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"strings"
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
 )
@@ -12,18 +9,21 @@ import (
 // A client asks containerd about one namespace.
 type client struct{ socket, namespace string }
 
-func (c client) call(ctx context.Context, method string, request []byte) ([]byte, error) {
-	var metadata []grpc.Pair
+func (c client) metadata() (all []grpc.Pair) {
 	if c.namespace != "" {
-		metadata = append(metadata, grpc.Pair{Name: "containerd-namespace", Value: c.namespace})
+		all = append(all, grpc.Pair{Name: "containerd-namespace", Value: c.namespace})
 	}
-	return grpc.Call(ctx, c.socket, method, request, metadata...)
+	return all
+}
+
+func (c client) call(ctx context.Context, method string, request []byte) ([]byte, error) {
+	return grpc.Call(ctx, c.socket, method, request, c.metadata()...)
 }
 
 // find returns the id of the container with this id, or of the only one whose id begins with
 // it.
 func (c client) find(ctx context.Context, id string) (string, error) {
-	ids, err := c.containers(ctx, id)
+	ids, err := c.ids(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -41,17 +41,16 @@ func (c client) find(ctx context.Context, id string) (string, error) {
 	return "", &ambiguity{ids}
 }
 
-// containers lists the ids that begin with prefix. (services/containers/v1: List; the filter's
-// operator ~= matches a regular expression, in which the dots of an identifier match any
-// character, so the results are compared again.)
-func (c client) containers(ctx context.Context, prefix string) ([]string, error) {
-	filter := "id~=^" + prefix
-	answer, err := c.call(ctx, "/containerd.services.containers.v1.Containers/List", grpc.AppendString(nil, 1, filter))
+// ids lists those of the containers that begin with prefix.
+func (c client) ids(ctx context.Context, prefix string) (all []string, err error) {
+	err = c.list(ctx, question{prefix: prefix}, func(one made) error {
+		all = append(all, one.id)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	all, err := grpc.Names(answer)
-	return slices.DeleteFunc(all, func(id string) bool { return !strings.HasPrefix(id, prefix) || !isIdentifier(id) }), err
+	return all, nil
 }
 
 // namespaces lists them (services/namespaces/v1: List).
@@ -66,12 +65,11 @@ func (c client) namespaces(ctx context.Context) ([]string, error) {
 // pid is a container's first process; 0 if it is not running (services/tasks/v1: Get, where the
 // process has its number as its third field).
 func (c client) pid(ctx context.Context, id string) (int, error) {
-	answer, err := c.call(ctx, "/containerd.services.tasks.v1.Tasks/Get", grpc.AppendString(nil, 1, id))
-	var status *grpc.Status
-	if errors.As(err, &status) && status.Code == grpc.NotFound {
+	answer, err := c.call(ctx, tasks+"Get", grpc.AppendString(nil, 1, id))
+	switch {
+	case grpc.IsCode(err, grpc.NotFound):
 		return 0, nil
-	}
-	if err != nil {
+	case err != nil:
 		return 0, err
 	}
 	return pidIn(answer)

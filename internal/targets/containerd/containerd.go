@@ -138,7 +138,7 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 			if !isIdentifier(namespace) || namespace == dockers {
 				continue
 			}
-			ids, err := client{socket, namespace}.containers(ctx, "")
+			ids, err := client{socket, namespace}.ids(ctx, "")
 			if err != nil {
 				continue
 			}
@@ -211,7 +211,7 @@ func (k Kind) Live(ctx context.Context, prefix string) []string {
 				}
 			}
 		} else if isIdentifier(namespace) {
-			all, err := client{socket, namespace}.containers(ctx, id)
+			all, err := client{socket, namespace}.ids(ctx, id)
 			if err != nil {
 				continue
 			}

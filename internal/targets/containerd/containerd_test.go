@@ -43,7 +43,7 @@ func daemon(t *testing.T, processes map[string]uint64) (socket string) {
 		switch method {
 		case "/containerd.services.namespaces.v1.Namespaces/List":
 			message = grpc.AppendString(nil, 1, string(grpc.AppendString(nil, 1, "k8s.io")))
-		case "/containerd.services.containers.v1.Containers/List":
+		case "/containerd.services.containers.v1.Containers/ListStream":
 			for id := range processes {
 				if strings.HasPrefix(id, strings.TrimPrefix(text, "id~=^")) {
 					message = grpc.AppendString(message, 1, string(grpc.AppendString(grpc.AppendString(nil, 1, id), 3, "image")))

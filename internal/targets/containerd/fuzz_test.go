@@ -14,13 +14,13 @@ func FuzzContainer(f *testing.F) {
 	f.Add(grpc.AppendString(nil, 1, string(grpc.AppendNumber(nil, 3, 4711))))
 	f.Add([]byte{0x12, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, item []byte) {
-		id, labels, err := labelled(item)
-		size := len(id)
-		for key, value := range labels {
+		one, err := madeOf(item)
+		size := len(one.id)
+		for key, value := range one.labels {
 			size += len(key) + len(value)
 		}
 		if err == nil && size > len(item) {
-			t.Errorf("%d bytes say %q, %q", len(item), id, labels)
+			t.Errorf("%d bytes say %q, %q", len(item), one.id, one.labels)
 		}
 		_, _ = pidIn(item) // must end
 	})

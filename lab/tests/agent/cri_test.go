@@ -16,10 +16,9 @@ func (r *podRuntime) answer(method string, _ http.Header, request []byte) grpcte
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch method[strings.LastIndexByte(method, '/')+1:] {
-	case "List": // of namespaces, or of containers
-		if strings.Contains(method, "Namespaces") {
-			return grpctest.Answer{Message: item("k8s.io")}
-		}
+	case "List": // of namespaces
+		return grpctest.Answer{Message: item("k8s.io")}
+	case "ListStream": // of containers
 		return grpctest.Answer{Message: r.containers(request)}
 	case "Get": // a task
 		return r.task(textIn(request, 1))

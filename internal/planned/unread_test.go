@@ -1,0 +1,92 @@
+package planned
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// A container whose owner does not tell its labels keeps the limits that it has, and their record. Others are looked at.
+func TestAContainerWhosePlanCannotBeTold(t *testing.T) {
+	w := newPods(t, map[string]string{"weir.io/write.main": "5M"})
+	m := w.manager(t, "")
+	m.Config.Annotated = true
+	if _, err := m.Apply(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	limited := w.inForce(t, dbID)
+	socket := "unix://" + grpctest.Serve(t, func(method string, _ http.Header, _ []byte) grpctest.Answer {
+		item := string(grpc.AppendString(nil, 1, "k8s.io"))
+		switch method[strings.LastIndexByte(method, '.')+1:] {
+		case "Containers/ListStream":
+			label := grpc.AppendString(grpc.AppendString(nil, 1, "x"), 2, strings.Repeat("x", 1<<20))
+			item = string(grpc.AppendString(grpc.AppendString(nil, 1, dbID), 2, string(label)))
+		case "Tasks/Get":
+			item = string(grpc.AppendNumber(nil, 3, 4910))
+		}
+		return grpctest.Answer{Message: grpc.AppendString(nil, 1, item)}
+	})
+	m.Host = w.host.With("containerd", socket)
+	gone := &record{Target: "containerd:k8s.io/gone", Name: "containerd:k8s.io/gone", Host: socket, Plan: "small"}
+	if err := gone.save(w.host.Root); err != nil {
+		t.Fatal(err)
+	}
+	isUnread := func(what string, err error) {
+		t.Helper()
+		var unread *targets.UnreadError
+		if !errors.As(err, &unread) || unread.Target != "containerd:k8s.io/"+dbID {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for names, want := range map[string]int{"": 1, dbID: 0} {
+		var only []string
+		if names != "" {
+			only = []string{names}
+		}
+		all, err := m.OfKind(t.Context(), "containerd", only)
+		if isUnread("a look at "+names, err); len(all) != want || want == 1 && (all[0].Key() != gone.Target || !all[0].Lapsed()) {
+			t.Errorf("%q: %+v", names, all)
+		}
+	}
+	_, err := m.Show(t.Context(), "containerd:k8s.io/"+dbID)
+	isUnread("show", err)
+	_, err = m.Apply(t.Context(), false)
+	isUnread("apply", err)
+	if got := w.inForce(t, dbID); limited == "" || got != limited {
+		t.Errorf("in force: %q, was %q", got, limited)
+	}
+	for target, want := range map[string]bool{"containerd:k8s.io/" + dbID: true, gone.Target: false} {
+		if _, err := os.Stat(filepath.Join(w.host.Root, records, fileOf(target))); (err == nil) != want {
+			t.Errorf("the record of %s: %v", target, err)
+		}
+	}
+}
+
+// Whether a container whose labels are not known is the heir of a target with its group cannot be told.
+func TestAnHeirWhosePlanCannotBeTold(t *testing.T) {
+	w := newPods(t, nil)
+	io, err := w.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := io.Group("/kubepods/pod" + podUID + "/" + dbID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := w.manager(t, "")
+	m.Config.Annotated = true
+	for _, unread := range []*targets.UnreadError{nil, {Target: "x"}} {
+		h := heirs{m, map[string]listing{"containerd": {all: []targets.Listed{{Kind: "containerd", Name: "k8s.io/" + dbID, ID: dbID, Unread: unread}}}}}
+		heir, err := h.of(t.Context(), Target{key: "unit:x.scope", found: &targets.Target{Group: g}})
+		if heir != nil || errors.Is(err, error(unread)) != (unread != nil) {
+			t.Errorf("%+v, %v", heir, err)
+		}
+	}
+}
