@@ -17,11 +17,9 @@ import (
 	"github.com/weir-io/weir/internal/targets"
 )
 
-// criNamespace is containerd's namespace for the containers of pods (containerd, internal/cri/constants).
+// criNamespace is containerd's namespace for the containers of pods (containerd, internal/cri/constants). CRI-O's go by the
+// same name.
 const criNamespace = "k8s.io"
-
-// containerd is what the name of that runtime begins with.
-const containerd = "containerd "
 
 // listedPod describes a pod as its source does.
 func listedPod(p *api.PodSandbox) targets.Listed {
@@ -49,12 +47,9 @@ func asks(c plans.Choice) bool { return c.Asks() || c.IsChosen() }
 
 // A limiter puts limits into force. It serves one goroutine.
 type limiter struct {
-	open func() (*host.Host, error)
-	host *host.Host // nil: not opened yet
-	live planned.Live
-	// lists reports whether a source of the agent lists the targets of a kind: it does what begin leaves. nil: one
-	// lists them all.
-	lists  func(kind string) bool
+	open   func() (*host.Host, error)
+	host   *host.Host // nil: not opened yet
+	live   planned.Live
 	note   func(planned.Target, *planned.Note)
 	begun  func(b *planned.Birth, kind, name string)
 	unseen func(pod string, volumes []string)
@@ -209,14 +204,10 @@ func (l *limiter) putFound(ctx context.Context, m planned.Manager, listed target
 	if found.State != planned.Differs {
 		return found.Err
 	}
-	var early error
-	if l.lists == nil || l.lists(listed.Kind) {
-		birth, done, err := m.BeginGiven(ctx, found)
-		if done {
-			l.after = append(l.after, func() { l.begun(birth, listed.Kind, nameIn(listed)) })
-			return nil
-		}
-		early = err
+	birth, done, early := m.BeginGiven(ctx, found)
+	if done {
+		l.after = append(l.after, func() { l.begun(birth, listed.Kind, nameIn(listed)) })
+		return nil
 	}
 	if err := m.PutGiven(ctx, found); err != nil {
 		return errors.Join(err, early)

@@ -278,7 +278,7 @@ func TestNothingHangs(t *testing.T) {
 	})
 }
 
-// Of CRI-O's containers, which no source of the agent lists, there is no record.
+// CRI-O's containers are put on record as containerd's are: the agent finds them over the CRI, and does the rest.
 func TestCRIO(t *testing.T) {
 	lab.Unit(t)
 	w := newWorld(t, "v2", inSlices+"/crio-ID.scope", config)
@@ -291,9 +291,15 @@ func TestCRIO(t *testing.T) {
 	if got := w.limits(t, inSlices+"/crio-"+webID+".scope"); got != "254:0 wbps=1000000 254:16 wbps=1000000" {
 		t.Errorf("in force: %q", got)
 	}
-	w.await(t, "record", func() bool {
-		_, err := os.Stat(filepath.Join(w.root, "var/lib/weir/plans/pod%3A"+uid+".json"))
-		return err == nil && w.records(t) == 1
+	w.await(t, "records, and word of both", func() bool {
+		for _, name := range []string{"pod%3A" + uid, "containerd%3Ak8s.io%2F" + webID} {
+			if _, err := os.Stat(filepath.Join(w.root, "var/lib/weir/plans", name+".json")); err != nil {
+				return false
+			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.records(t) == 2 && fmt.Sprint(w.begun) == "[pod:"+uid+" containerd:"+webID+"]"
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -119,16 +118,10 @@ func (p *Plugin) work(ctx context.Context) {
 
 // limiter makes what puts limits into force. What it tells does not wait.
 func (p *Plugin) limiter() *limiter {
-	isContainerd := func() bool { return strings.HasPrefix(p.runtime(), containerd) }
-	return &limiter{open: p.options.Open, live: p.options.Live,
-		lists: func(kind string) bool { return kind == "pod" || isContainerd() },
-		begun: p.options.Begun,
+	return &limiter{open: p.options.Open, live: p.options.Live, begun: p.options.Begun,
 		note: func(t planned.Target, n *planned.Note) {
 			if p.options.Done != nil {
 				p.options.Done(t)
-			}
-			if !strings.HasPrefix(t.Name, "pod:") && !isContainerd() {
-				return // no source would ever take a record of CRI-O's container away
 			}
 			select {
 			case p.notes <- n:

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-io/weir/internal/daemon/grpc"
 )
 
-// A client asks containerd about one namespace.
+// A client asks containerd, or CRI-O, about one namespace.
 type client struct{ socket, namespace string }
 
 func (c client) metadata() (all []grpc.Pair) {
@@ -56,6 +56,9 @@ func (c client) ids(ctx context.Context, prefix string) (all []string, err error
 // namespaces lists them (services/namespaces/v1: List).
 func (c client) namespaces(ctx context.Context) ([]string, error) {
 	answer, err := c.call(ctx, "/containerd.services.namespaces.v1.Namespaces/List", nil)
+	if grpc.IsCode(err, grpc.Unimplemented) {
+		return []string{criNamespace}, nil // of what speaks the CRI alone
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +72,8 @@ func (c client) pid(ctx context.Context, id string) (int, error) {
 	switch {
 	case grpc.IsCode(err, grpc.NotFound):
 		return 0, nil
+	case grpc.IsCode(err, grpc.Unimplemented):
+		return c.criPID(ctx, id)
 	case err != nil:
 		return 0, err
 	}

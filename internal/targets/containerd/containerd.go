@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -29,11 +31,11 @@ func (Kind) Name() string { return "containerd" }
 // are containerd's too, and have better names there.
 func (Kind) MayKnow(string) bool { return false }
 
-// usualSockets are containerd's own socket, and those in k3s and RKE2, k0s and MicroK8s.
+// usualSockets are containerd's own socket, those in k3s and RKE2, k0s and MicroK8s, and CRI-O's.
 var usualSockets = []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock",
-	"/var/snap/microk8s/common/run/containerd.sock"}
+	"/var/snap/microk8s/common/run/containerd.sock", "/run/crio/crio.sock"}
 
-// sockets are where containerd may answer. A host with Docker and k3s has two of them.
+// sockets are where containerd or CRI-O may answer. A host with Docker and k3s has two of them.
 func (k Kind) sockets() (all []string) {
 	if k.Address != "" {
 		return []string{strings.TrimPrefix(k.Address, "unix://")}
@@ -99,7 +101,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (targets.Target, error) 
 // groupOf finds the container's group: that of its first process, or one above. Everybody who
 // makes containers with containerd names it after the container: ctr /NAMESPACE/ID, the CRI
 // .../ID, .../cri-containerd-ID.scope or .../SLICE:cri-containerd:ID, nerdctl
-// .../nerdctl-ID.scope. A group with another name belongs to a process that got the same number
+// .../nerdctl-ID.scope. So does CRI-O: .../crio-ID.scope, .../crio-ID. A group with another name belongs to a process that got the same number
 // later, or is shared with others.
 func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 	group, err := k.FS.OfProcess(k.Hierarchy, pid)
@@ -122,7 +124,8 @@ func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 // words that other groups can have as names, but its groups are at a known place. All other ids
 // are random.
 func IsGroupOf(group, namespace, id string) bool {
-	return targets.CalledAfter(group) == id && (len(id) >= 64 || group == "/"+namespace+"/"+id)
+	monitors := strings.HasSuffix(group, "-conmon-"+id+".scope") // CRI-O's, beside the container
+	return targets.CalledAfter(group) == id && !monitors && (len(id) >= 64 || group == "/"+namespace+"/"+id)
 }
 
 // Namer returns a function that gives the name of a container's group in this kind, and "" for
@@ -189,6 +192,9 @@ func explain(spec, socket string, err error) error {
 		return &targets.NotFound{Target: spec, Why: "no such container; ctr -n NAMESPACE containers list shows them"}
 	case errors.As(err, &several):
 		return fmt.Errorf("%s: %w", spec, err)
+	case grpc.IsCode(err, grpc.Unimplemented):
+		return &targets.NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "what answers at " + socket + " speaks neither containerd's API nor CRI version 1",
+			Remedy: "name the socket of containerd or CRI-O with CONTAINERD_ADDRESS=/PATH"}}
 	}
 	return targets.Daemon{Title: "containerd", Socket: socket, Check: "ctr version",
 		Remedy: "start containerd (systemctl start containerd), or name its socket with CONTAINERD_ADDRESS=/PATH"}.Explain(spec, err)

@@ -76,7 +76,10 @@ func (c client) list(ctx context.Context, q question, each func(made) error) err
 	if grpc.IsCode(err, grpc.Unimplemented) { // before containerd 1.2
 		err = c.each(ctx, "List", q.request(), take)
 	}
-	if grpc.IsCode(err, grpc.ResourceExhausted) {
+	switch {
+	case grpc.IsCode(err, grpc.Unimplemented):
+		return c.criList(ctx, q, each)
+	case grpc.IsCode(err, grpc.ResourceExhausted):
 		return c.listUnsent(ctx, q, seen, take, each)
 	}
 	return err
