@@ -49,7 +49,7 @@ func newPodsOf(t *testing.T, name string, annotations map[string]string) *world 
 			m = grpc.AppendString(nil, 1, message(dbID))
 		case "Namespaces/List":
 			m = grpc.AppendString(nil, 1, message("k8s.io"))
-		case "Containers/ListStream":
+		case "Containers/ListStream", "Containers/Get":
 			for _, label := range []string{message("io.kubernetes.container.name", "main"), message("io.kubernetes.pod.uid", podUID)} {
 				m = grpc.AppendString(m, 2, label)
 			}

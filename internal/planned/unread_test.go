@@ -25,7 +25,7 @@ func TestAContainerWhosePlanCannotBeTold(t *testing.T) {
 	socket := "unix://" + grpctest.Serve(t, func(method string, _ http.Header, _ []byte) grpctest.Answer {
 		item := string(grpc.AppendString(nil, 1, "k8s.io"))
 		switch method[strings.LastIndexByte(method, '.')+1:] {
-		case "Containers/ListStream":
+		case "Containers/ListStream", "Containers/Get":
 			label := grpc.AppendString(grpc.AppendString(nil, 1, "x"), 2, strings.Repeat("x", 1<<20))
 			item = string(grpc.AppendString(grpc.AppendString(nil, 1, dbID), 2, string(label)))
 		case "Tasks/Get":

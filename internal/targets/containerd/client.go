@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A client asks containerd, or CRI-O, about one namespace.
@@ -21,8 +22,22 @@ func (c client) call(ctx context.Context, method string, request []byte) ([]byte
 }
 
 // find returns the id of the container with this id, or of the only one whose id begins with
-// it.
+// it. containerd looks through all that it has for a beginning, and for an id at one place.
 func (c client) find(ctx context.Context, id string) (string, error) {
+	is := false
+	err := c.each(ctx, "Get", grpc.AppendString(nil, 1, id), func(item []byte, _ bool) error {
+		one, err := madeOf(item)
+		is = one.id == id
+		return err
+	})
+	switch {
+	case is, grpc.IsCode(err, grpc.ResourceExhausted): // it is there, and too large to be sent
+		return id, nil
+	case grpc.IsCode(err, grpc.NotFound) && targets.IsContainerID(id):
+		return "", errNone
+	case err != nil && !grpc.IsCode(err, grpc.NotFound) && !grpc.IsCode(err, grpc.Unimplemented):
+		return "", err
+	}
 	ids, err := c.ids(ctx, id)
 	if err != nil {
 		return "", err

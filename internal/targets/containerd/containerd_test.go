@@ -49,6 +49,11 @@ func daemon(t *testing.T, processes map[string]uint64) (socket string) {
 					message = grpc.AppendString(message, 1, string(grpc.AppendString(grpc.AppendString(nil, 1, id), 3, "image")))
 				}
 			}
+		case "/containerd.services.containers.v1.Containers/Get":
+			if _, is := processes[text]; !is {
+				return grpctest.Answer{Code: grpc.NotFound, Text: "container " + text + ": not found"}
+			}
+			message = grpc.AppendString(nil, 1, string(grpc.AppendString(nil, 1, text)))
 		case "/containerd.services.tasks.v1.Tasks/Get":
 			if processes[text] == 0 {
 				return grpctest.Answer{Code: grpc.NotFound, Text: "no running task found"}

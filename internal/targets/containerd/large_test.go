@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -91,6 +92,15 @@ func (l *large) answer(method string, _ http.Header, request []byte) (a grpctest
 	return a
 }
 
+// took returns how often each method was asked for since the last time.
+func (l *large) took() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	asked := l.asked
+	l.asked = map[string]int{}
+	return asked
+}
+
 func serve(t *testing.T, all ...fake) (*large, Kind) {
 	l := &large{all: all, asked: map[string]int{}}
 	return l, Kind{Address: grpctest.Serve(t, l.answer)}
@@ -116,8 +126,20 @@ func TestALargeNode(t *testing.T) {
 	if got := k.Live(t.Context(), "k8s.io/"); len(got) != many {
 		t.Errorf("%d names", len(got))
 	}
-	if l.asked["Tasks/List"]+l.asked["Containers/Get"] != 0 {
-		t.Errorf("asked %v", l.asked)
+	if asked := l.took(); asked["Tasks/List"]+asked["Containers/Get"] != 0 {
+		t.Errorf("asked %v", asked)
+	}
+	// A look at each of them, by its id, has containerd look through none of the others.
+	for _, f := range all[:10] {
+		if id, err := (client{k.Address, "k8s.io"}).find(t.Context(), f.id); id != f.id || err != nil {
+			t.Errorf("%s: %q, %v", f.id, id, err)
+		}
+	}
+	if _, err := (client{k.Address, "k8s.io"}).find(t.Context(), strings.Repeat("0a", 32)); !errors.Is(err, errNone) {
+		t.Error(err)
+	}
+	if asked := l.took(); asked["Containers/Get"] != 11 || asked["Containers/ListStream"] != 0 {
+		t.Errorf("asked %v", asked)
 	}
 }
 
@@ -126,7 +148,7 @@ func TestALargeNode(t *testing.T) {
 func TestAContainerThatIsTooLarge(t *testing.T) {
 	all := []fake{
 		{"a", true, 10, "first"}, {"b", true, sendMost + 1, "lost"}, {"c", true, 10, "third"}, {"d", false, 10, "stopped"},
-		{"e", true, sendMost + 1, "lost"}, {"f", true, 10, strings.Repeat("x", labelsMost)},
+		{"e", true, sendMost + 1, "lost"}, {"f", true, 10, strings.Repeat("x", labelsMost)}, {"s", false, sendMost + 1, "stopped"},
 	}
 	l, k := serve(t, all...)
 	listed, err := k.List(t.Context())
@@ -144,10 +166,10 @@ func TestAContainerThatIsTooLarge(t *testing.T) {
 			t.Errorf("%s: %q", id, got[id])
 		}
 	}
-	if l.asked["Tasks/List"] != 1 || l.asked["Containers/Get"] != 4 {
-		t.Errorf("asked %v", l.asked)
+	if asked := l.took(); asked["Tasks/List"] != 1 || asked["Containers/Get"] != 4 {
+		t.Errorf("asked %v", asked)
 	}
-	for id, want := range map[string]bool{"b": true, "c": true, "g": false} { // it can be found, though
+	for id, want := range map[string]bool{"b": true, "c": true, "g": false, "s": true} { // it can be found, though
 		if found, err := (client{k.Address, "k8s.io"}).find(t.Context(), id); (err == nil && found == id) != want {
 			t.Errorf("%s: %q, %v", id, found, err)
 		}

@@ -20,7 +20,10 @@ func (r *podRuntime) answer(method string, _ http.Header, request []byte) grpcte
 		return grpctest.Answer{Message: item("k8s.io")}
 	case "ListStream": // of containers
 		return grpctest.Answer{Message: r.containers(request)}
-	case "Get": // a task
+	case "Get": // a container, or its task
+		if strings.Contains(method, "Containers") {
+			return grpctest.Answer{Message: r.containers(request)}
+		}
 		return r.task(textIn(request, 1))
 	case "ListPodSandbox":
 		return grpctest.Answer{Message: r.sandboxes(request)}
