@@ -10,7 +10,7 @@ var nriMutants = []mutant{
 		was: "return fmt.Errorf(\"weir: %w\", err)", is: "return nil", packages: []string{"./internal/agent/nri"}, run: "TestRefusals"},
 	{name: "nri: the plugin connects once", file: "internal/agent/nri/serve.go",
 		was: "case <-time.After(wait):", is: "case <-time.After(1e6 * wait):", packages: []string{"./internal/agent/nri"}, run: "TestTheRuntimeRestarts"},
-	{name: "annotations raise what a plan allows", file: "internal/planned/own.go",
+	{name: "annotations raise what a plan allows", file: "internal/planned/seen.go",
 		was: "(!bounded || is < was)", is: "(!bounded || is > was)", packages: []string{"./internal/planned", "./internal/agent/nri"}, run: "TestAnnotations|TestStart"},
 	{name: "annotations: Mi is a million", file: "internal/annotations/quantity.go",
 		was: "return 10 * (1 +", is: "return 9 * (1 +", packages: []string{"./internal/annotations"}, run: "."},
