@@ -113,14 +113,6 @@ func (c *Course) end(all amount) {
 	c.Span, c.paused = Span{}, 0
 }
 
-// whole makes one stint of all.
-func (c *Course) whole() {
-	for _, s := range c.done {
-		c.Span = s.with(c.Span)
-	}
-	c.done = nil
-}
-
 // stints are all stints, with what was done in each.
 func (c *Course) stints(all amount) []stint {
 	// What seems to have escaped, and is charged later, has waited in the throttle until then: the
@@ -162,10 +154,14 @@ type Burst struct {
 }
 
 // judge says how long all of it took, without the time in which nothing was done, and which stint
-// went past the limit; nil: none did. What still waits in the throttle needs so long.
-func (c *Course) judge(b bounds, all amount, ended time.Time, queued time.Duration) (took time.Duration, past *Burst) {
+// went past the limit; nil: none did. What still waits in the throttle needs so long. Of what seems
+// to have escaped, so many bytes were written by nobody: any stint can have had them.
+func (c *Course) judge(b bounds, all amount, ended time.Time, queued time.Duration, spare uint64) (took time.Duration, past *Burst) {
 	var worst time.Duration
 	stints := c.stints(all)
+	if len(stints) == 1 {
+		spare = 0 // all has been taken out of the whole
+	}
 	for i, s := range stints {
 		t, until, last := s.Duration(), ended, i == len(stints)-1
 		if last {
@@ -173,7 +169,7 @@ func (c *Course) judge(b bounds, all amount, ended time.Time, queued time.Durati
 		} else {
 			until = stints[i+1].First
 		}
-		bytes := s.bytes + s.escaped
+		bytes := s.bytes + s.escaped - min(s.escaped, spare)
 		kept := b.within(bytes, s.ops, t, c.request)
 		if !kept { // it may have been paid for after it
 			if t += s.paused; s.busy.After(s.Last) {

@@ -99,7 +99,7 @@ func (s Sum) writes(d Device) Verdict {
 	if len(c.done) == 0 {
 		c.Span, c.paused = c.with(s.Writing), s.Paused
 	}
-	v.Took, v.Burst = c.judge(bounds{d.Limit.WBPS, d.Limit.WIOPS}, amount{d.Charged.WrittenBytes, v.Ops, s.Written, v.Escaped, s.estimated}, s.Ended, s.Queued)
+	v.Took, v.Burst = c.judge(bounds{d.Limit.WBPS, d.Limit.WIOPS}, amount{d.Charged.WrittenBytes, v.Ops, s.Written, v.Escaped, s.estimated}, s.Ended, s.Queued, s.spare)
 	_, bytes := d.Limit.WBPS.Number()
 	switch {
 	case v.Bytes == 0 && (s.Dirty == 0 || s.Written == 0):

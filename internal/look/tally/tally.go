@@ -39,6 +39,7 @@ type Sum struct {
 	// strayed are bytes that were written, and that nobody has seen go anywhere, though BPF sees what
 	// escapes: processes have left the group.
 	strayed uint64
+	spare   uint64 // what Without has taken out
 	// Open is what processes had open for writing when much had escaped or was dirty. It is
 	// empty if Told.
 	Open []Opened
@@ -213,10 +214,7 @@ func (s *Sum) uncharged() uint64 {
 // kernel counts, and took its time.
 func (s *Sum) Without(spare uint64) {
 	if spare > 0 {
-		s.Writing = s.Writing.with(s.calling)
-		for i := range s.Devices {
-			s.Devices[i].Writing.whole()
-		}
+		s.Writing, s.spare = s.Writing.with(s.calling), spare
 	}
 	s.Written -= min(s.Written, spare)
 	if !s.Told {
