@@ -29,7 +29,6 @@ func (s *server) adopt(whether func(Place) bool) {
 	var left []Place
 	var errs []error
 	err := state.Sweep(s.dir, recordKind, func(j Job) error {
-		s.beat(clockNow()) // each takes up to a tenth of a second, and there may be hundreds
 		if !whether(j.Limited) {
 			if s.of(j.Limited) != nil || s.waiting[j.Limited] != nil { // somebody has set it since, by a record that is locked
 				return nil

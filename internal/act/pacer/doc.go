@@ -30,7 +30,8 @@
 //
 // The pacer has two guards (weir __guard), each at the end of a pipe from it. A guard knows each
 // cell before the cell is paused for the first time. When the pipe closes, or is silent for 0.7 s,
-// a guard resumes all processes. It ends a pacer that is silent for 3.2 s. Once the pipe is closed
+// a guard resumes all processes. It ends a pacer that is silent for 3.2 s and has paused somebody,
+// or is stopped itself. Once the pipe is closed
 // and any group is on record, a guard starts another pacer, which takes the records over. If all
 // three are killed at once, the next weir does that.
 //

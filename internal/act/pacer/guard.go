@@ -26,21 +26,27 @@ const (
 	beatEvery = 250 * time.Millisecond
 	// guardLook is how long a guard waits for that at a time. After stallMost waits without a
 	// word it resumes the groups, and after each further one. After each endAfter waits it ends
-	// the pacer, which somebody has stopped. If groups are on record, it starts another then.
+	// the pacer if that has groups paused, or somebody has stopped it. If groups are on record, it
+	// starts another then.
 	guardLook = 350 * time.Millisecond
 	stallMost = 2
 	endAfter  = 9
 	// ownMost is how long the lock of a pacer that has ended may stay taken. If it stays taken
 	// for longer, another pacer holds the lock and the groups.
 	ownMost = 500 * time.Millisecond
+	// livedLeast is how long a pacer lives that does not die again at once. After another one a
+	// guard waits for againAfter.
+	livedLeast = 300 * time.Millisecond
+	againAfter = time.Second
 )
 
 // A Watch is what a guard can do.
 type Watch struct {
-	Needed func() bool                       // whether groups are on record, also those that were never paused
-	Own    func() (unlock func(), mine bool) // whether no other pacer has the groups by now
-	End    func()                            // ends a pacer that is stopped
-	Again  func() error                      // starts another
+	Needed  func() bool                       // whether groups are on record, also those that were never paused
+	Stopped func() bool                       // whether somebody has stopped the pacer, by a signal or a debugger
+	Own     func() (unlock func(), mine bool) // whether no other pacer has the groups by now
+	End     func()                            // ends a pacer that is stopped
+	Again   func() error                      // starts another
 }
 
 // WatchOf returns what a guard does on this host.
@@ -50,6 +56,10 @@ func WatchOf(dir state.Dir) Watch {
 		Needed: func() bool {
 			jobs, _ := Paced(dir) // what cannot be read is nobody's to hold
 			return len(jobs) > 0
+		},
+		Stopped: func() bool {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pacer))
+			return err == nil && os.Getppid() == pacer && isStopped(string(text))
 		},
 		Own: func() (func(), bool) {
 			for began := time.Now(); time.Since(began) < ownMost; time.Sleep(startLook) {
@@ -68,17 +78,26 @@ func WatchOf(dir state.Dir) Watch {
 	}
 }
 
+// isStopped reads a process's state: it follows the name, which may have any characters (proc_pid_stat(5)).
+func isStopped(stat string) bool {
+	i := strings.LastIndexByte(stat, ')')
+	state := strings.Fields(stat[i+1:])
+	return i >= 0 && len(state) > 0 && (state[0] == "T" || state[0] == "t")
+}
+
 // Guard runs a guard. It learns from a pipe which groups are paused. When the pipe closes, for
 // whatever reason, it resumes them. It starts another pacer if groups are on record: a group that
 // is only watched was never paused, and the pipe says nothing of it. If the pacer says nothing for
-// a while, the guard resumes the groups too, and ends the pacer later.
+// a while, the guard resumes the groups too, and ends the pacer later. One that has paused nobody
+// may be late: it is ended only if somebody has stopped it.
 func Guard(pipe *os.File, w Watch) error {
 	held := make(map[string]string)
 	fd := int(pipe.Fd()) // which has it block
 	look := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	buf := make([]byte, 64<<10)
 	var text []byte
-	for silent, until := 0, clockNow()+guardLook; ; {
+	began := clockNow()
+	for silent, until := 0, began+guardLook; ; {
 		// Go's monitor sleeps while this waits, but not during a raw system call (pollUntil).
 		if n, err := unix.Poll(look, int(max(0, until-clockNow())/time.Millisecond)+1); n <= 0 {
 			if err != nil && err != unix.EINTR {
@@ -91,8 +110,8 @@ func Guard(pipe *os.File, w Watch) error {
 			if silent++; silent >= stallMost {
 				_ = thaw(held) // each time: the pacer may have stopped them once more before it stalled
 			}
-			if silent%endAfter == 0 {
-				w.End() // with groups or without: who has a request for it would wait in vain
+			if silent%endAfter == 0 && (len(held) > 0 || w.Needed() && w.Stopped()) {
+				w.End()
 			}
 			continue
 		}
@@ -115,6 +134,13 @@ func Guard(pipe *os.File, w Watch) error {
 	}
 	err := thaw(held)
 	unlock()
+	if clockNow()-began < livedLeast {
+		time.Sleep(againAfter)
+		if unlock, mine = w.Own(); !mine {
+			return err
+		}
+		unlock()
+	}
 	return errors.Join(err, w.Again())
 }
 

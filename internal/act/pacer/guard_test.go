@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -48,10 +45,11 @@ func TestGuardEndsAStoppedPacerThatHasPausedNobody(t *testing.T) {
 	defer pipe.Close()
 	again := 0
 	w := Watch{
-		Needed: func() bool { return true },
-		Own:    func() (func(), bool) { return func() {}, true },
-		End:    func() { _ = pacers.Close() }, // as the kernel does
-		Again:  func() error { again++; return nil },
+		Needed:  func() bool { return true },
+		Stopped: func() bool { return true },
+		Own:     func() (func(), bool) { return func() {}, true },
+		End:     func() { _ = pacers.Close() }, // as the kernel does
+		Again:   func() error { again++; return nil },
 	}
 	done := make(chan error, 1)
 	go func() { done <- Guard(pipe, w) }()
@@ -66,22 +64,47 @@ func TestGuardEndsAStoppedPacerThatHasPausedNobody(t *testing.T) {
 	}
 }
 
-// A pacer says that it runs while it has no group too: else its guards would end it.
-func TestBeatWithoutGroups(t *testing.T) {
-	h := newHost(t, cgroupfs.V2)
-	s := h.server()
-	pipe, into, err := os.Pipe()
+// A pacer that has paused nobody and is only late is left alone: it would lose what it has counted.
+func TestGuardLeavesALatePacer(t *testing.T) {
+	pipe, pacers, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pipe.Close()
-	defer into.Close()
-	s.guards = []*guard{{pipe: int(into.Fd())}}
-	defer func() { s.guards = nil }()
-	s.beat(clockNow())
-	fds := []unix.PollFd{{Fd: int32(pipe.Fd()), Events: unix.POLLIN}}
-	if n, err := unix.Poll(fds, 0); n != 1 || err != nil {
-		t.Errorf("it has said nothing: %d, %v", n, err)
+	w := Watch{
+		Needed:  func() bool { return true },
+		Stopped: func() bool { return false },
+		Own:     func() (func(), bool) { return nil, false },
+		End:     func() { t.Error("it is ended") },
+	}
+	done := make(chan error, 1)
+	go func() { done <- Guard(pipe, w) }()
+	time.Sleep((endAfter + 2) * guardLook) // a promise
+	_ = pacers.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// After a pacer that has died at once another one is started only after a while, and not if somebody has by then.
+func TestGuardOfAPacerThatDiesAtOnce(t *testing.T) {
+	asked, again := 0, 0
+	w := Watch{
+		Needed: func() bool { return true },
+		Own:    func() (func(), bool) { asked++; return func() {}, asked == 1 },
+		Again:  func() error { again++; return nil },
+	}
+	began := time.Now()
+	if err := Guard(pipeOf(t, "\n"), w); err != nil || again != 0 || asked != 2 || time.Since(began) < againAfter {
+		t.Errorf("asked %d times in %v, started %d times: %v", asked, time.Since(began), again, err)
+	}
+}
+
+func TestIsStopped(t *testing.T) {
+	for stat, want := range map[string]bool{"1 (weir) S 0": false, "1 (a) T (b) S 0": false, "1 (weir) T 0": true, "1 (weir) t 0": true, "": false, "1 (weir)": false} {
+		if got := isStopped(stat); got != want {
+			t.Errorf("%q: %v", stat, got)
+		}
 	}
 }
 

@@ -107,6 +107,11 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err
 	if err = s.watch(); err == nil {
 		s.adopt(func(Place) bool { return true })
 		err = s.run(ctx)
+	} else {
+		for _, g := range s.guards { // one alone would start another pacer, which has no second guard either
+			g.end()
+		}
+		s.guards = nil
 	}
 	s.thaw()
 	return errors.Join(err, s.escapes.close(), s.partial.close(), removeKey(fs))
@@ -195,10 +200,10 @@ func (s *server) toGuards(say func(*guard) error) error {
 	return errors.Join(errs...)
 }
 
-// beat tells the guards that the pacer is running, also while it has no group. If it was silent for
-// so long that the guards have resumed the groups, it pauses them again.
+// beat tells the guards that the pacer is running. If it was silent for so long that the guards
+// have resumed the groups, it pauses them again.
 func (s *server) beat(now time.Duration) {
-	if now-s.beaten < beatEvery {
+	if now-s.beaten < beatEvery || len(s.jobs) == 0 {
 		return
 	}
 	if now-s.beaten > stallMost*guardLook*3/4 {
@@ -284,7 +289,6 @@ func (s *server) attend() {
 		s.halt()               // to start another takes milliseconds, in which nobody is to write unseen
 		for s.watch() != nil { // without its guards nobody is stopped
 			s.thaw()
-			s.beat(clockNow()) // the one that is left is not to end it for this
 			time.Sleep(retryAfter)
 		}
 		for p := range s.jobs {
