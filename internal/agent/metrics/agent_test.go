@@ -63,7 +63,7 @@ func TestTargetsOfWeirdRun(t *testing.T) {
 		{Target: "pod:prod/a", Group: "/a", Plan: "annotations", State: inForce, Held: api.AgentHeld{Limits: []api.AgentLimit{
 			limit("wbps", "held", at(0)), limit("wiops", "not-held", at(time.Second)), limit("rbps", "held", at(time.Second)), limit("riops", "not-told", nil)}}},
 		{Target: "pod:prod/b", Group: "/b", Plan: "small", State: "failed", Held: api.AgentHeld{Limits: []api.AgentLimit{
-			limit("wbps", "not-held", at(0)), limit("rbps", "held", at(measuredMost+time.Second)), limit("apples", "held", at(0))}}},
+			limit("wbps", "not-held", at(0)), limit("rbps", "held", at(measuredMost+time.Second)), limit("riops", "held", at(-time.Hour)), limit("apples", "held", at(0))}}},
 		{Target: "pod:prod/c", Plan: "small", State: inForce},
 	})
 	want := map[limitOf]bool{{"/a", disk, "write"}: false, {"/a", disk, "read"}: true, {"/b", disk, "write"}: true}

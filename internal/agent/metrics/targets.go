@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/reconcile"
@@ -42,7 +43,10 @@ func (g *gathering) addTargets(all []api.AgentTarget) {
 		}
 		for _, l := range t.Held.Limits {
 			i := slices.IndexFunc(limit.Keys[:], func(k limit.Key) bool { return k.String() == l.Rate })
-			if i < 0 || l.To == nil || g.snapshot.At.Sub(*l.To) > measuredMost {
+			if i < 0 || l.To == nil {
+				continue
+			}
+			if age := g.snapshot.At.Sub(*l.To); age > measuredMost || age < -clocksMost { // the clock was set back since
 				continue
 			}
 			of := limitOf{t.Group, l.Number, limit.Keys[i].Direction()}
@@ -59,6 +63,9 @@ func (g *gathering) addTargets(all []api.AgentTarget) {
 		}
 	}
 }
+
+// clocksMost is how much later than a reading a measurement may have been that weird run tells of.
+const clocksMost = time.Minute
 
 // inForce is the state of a target whose limits are those of its plan.
 const inForce = string(reconcile.InForce)
