@@ -34,6 +34,7 @@ type ClusterOptions struct {
 // A PodState says how a pod's limits are.
 type PodState struct {
 	Name     string // NAMESPACE/NAME
+	UID      string // empty: it is not known
 	Plan     string
 	Settling bool   // weir is about to change them
 	Finding  string // why they, or some of them, are not in force; empty: they are
@@ -73,7 +74,11 @@ func (a *Agent) podStates() (all []PodState) {
 		if !is {
 			continue
 		}
-		s := PodState{Name: name, Plan: t.Plan, Settling: t.State == reconcile.Differs || isStarting(t), Finding: t.Finding}
+		uid, _ := strings.CutPrefix(t.Key, "pod:")
+		if strings.Contains(uid, "/") { // of a record of an earlier weir
+			uid = ""
+		}
+		s := PodState{Name: name, UID: uid, Plan: t.Plan, Settling: t.State == reconcile.Differs || isStarting(t), Finding: t.Finding}
 		if h := a.measurer.of(t); t.State == reconcile.InForce {
 			s.Held = h.State == held.Held
 			if h.State == held.NotHeld {

@@ -94,7 +94,9 @@ func (m Manager) asked(ctx context.Context, p plans.Plan, t *targets.Target) ([]
 			return nil, err
 		}
 		for _, one := range its {
-			on.Limit = named[indexOf(named, one)].Limit
+			if i := indexOf(named, one); i >= 0 { // else its mount has just changed, and the next look finds that
+				on.Limit = named[i].Limit
+			}
 			if len(its) > 1 { // they can have different rates
 				on.On = one.Device.Number.String()
 			}

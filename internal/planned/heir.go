@@ -61,8 +61,8 @@ func (h heirs) of(ctx context.Context, t Target) (*Target, error) {
 		if list.err != nil {
 			return nil, list.err
 		}
-		if kind == "docker" && len(list.all) == 0 {
-			if err := h.isDown(ctx, *t.found); err != nil {
+		if len(list.all) == 0 {
+			if err := h.isDown(ctx, kind, *t.found); err != nil {
 				return nil, err
 			}
 		}
@@ -92,13 +92,26 @@ func (h heirs) of(ctx context.Context, t Target) (*Target, error) {
 	return nil, nil
 }
 
-// isDown says that Docker's daemon does not run, while a container of it does: it comes back, and tells then which plan the
+// isDown says that a container's daemon does not answer, while the container runs: it comes back, and tells then which plan the
 // container has. (Podman's containers have no daemon.)
-func (h heirs) isDown(ctx context.Context, t targets.Target) error {
-	_, id, _ := targets.ContainerOf(t.Group)
-	_, err := h.m.Host.Target(ctx, "docker:"+id)
+func (h heirs) isDown(ctx context.Context, kind string, t targets.Target) error {
+	var name string
+	switch path := t.Group.Path(); kind {
+	case "docker":
+		_, name, _ = targets.ContainerOf(t.Group)
+	case "containerd":
+		if id := targets.CalledAfter(path); targets.IsContainerID(id) {
+			name = "k8s.io/" + id
+		}
+	case "pod":
+		name, _ = targets.PodOf(path)
+	}
+	if name == "" {
+		return nil
+	}
+	_, err := h.m.Host.Target(ctx, kind+":"+name)
 	var none *targets.NoKindError
-	if errors.As(err, &none) {
+	if errors.As(err, &none) || kind != "docker" && err != nil && !isNowhere(err) {
 		return err
 	}
 	return nil

@@ -217,6 +217,34 @@ func TestAnHeirThatCannotBeAskedFor(t *testing.T) {
 	}
 }
 
+// A runtime that does not answer while a container of it runs may have the heir. One that the group is none of is not asked.
+func TestADaemonThatIsDown(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	none := "unix://" + w.host.Root + "/none.sock"
+	m := Manager{Host: w.host.With("docker", none).With("containerd", none).With("pod", none)}
+	io, err := w.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pod = "/kubepods.slice/kubepods-pod8f14e45f_ceea_467f_a8d0_000000000001.slice"
+	for _, c := range []struct {
+		kind, path string
+		down       bool
+	}{
+		{"docker", "/system.slice/docker-" + webID + ".scope", true}, {"containerd", pod + "/cri-containerd-" + webID + ".scope", true}, {"pod", pod, true},
+		{"containerd", "/user.slice/session-1.scope", false}, {"pod", "/system.slice", false}, {"unit", "/system.slice/a.service", false},
+	} {
+		g, err := io.Group(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (heirs{m: m}).isDown(t.Context(), c.kind, targets.Target{Group: g}); (err != nil) != c.down {
+			t.Errorf("%s of %s: %v", c.kind, c.path, err)
+		}
+	}
+}
+
 // The heir cannot be limited as its plan says: what is in force of the plan before stays, and goes with the heir's plan.
 func TestAnHeirThatFails(t *testing.T) {
 	lab.Unit(t)

@@ -186,8 +186,8 @@ func (c *Cluster) setPod(o object) {
 		return
 	}
 	p.raw, p.wrong = its, err
-	if err == nil {
-		p.good = its
+	if _, unread := annotations.Parse(its); err == nil || p.good == nil && unread == nil {
+		p.good = its // of a plan that is not allowed none before it is known: the plans refuse it
 	}
 	c.mu.Unlock()
 	c.options.Changed("pod", m.UID)

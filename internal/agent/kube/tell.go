@@ -80,12 +80,16 @@ func (c *Cluster) news(now time.Time, refused refusals) (all []news) {
 	}
 	states := map[string]agent.PodState{}
 	for _, s := range c.options.Pods() {
-		states[s.Name] = s
+		states[cmp.Or(s.UID, s.Name)] = s
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for uid, p := range c.pods {
-		n := newsOf(states[p.namespace+"/"+p.name], p.wrong, c.wrongVolume(p))
+		state, is := states[uid]
+		if !is {
+			state = states[p.namespace+"/"+p.name]
+		}
+		n := newsOf(state, p.wrong, c.wrongVolume(p))
 		if n == nil || p.ends || now.Sub(p.when) < tellLeast {
 			continue
 		}

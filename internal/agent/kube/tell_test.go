@@ -48,6 +48,33 @@ func TestToldBeforeTheLook(t *testing.T) {
 	f.await("that there is nothing to say", func() bool { return f.has("PATCH ") == 1 })
 }
 
+// A pod is told its own state, and not that of an earlier one of its name which has not ended yet.
+func TestTwoPodsOfOneName(t *testing.T) {
+	lab.Unit(t)
+	f := newFake(t)
+	f.lists[pods] = []string{objectOf("prod", "web", "u-new", "3", writes("1Mi"))}
+	f.states = []agent.PodState{{Name: "prod/web", UID: "u-new", Finding: "its own"}, {Name: "prod/web", UID: "u-old", Finding: "the earlier one's"}}
+	f.run()
+	f.await("its state", func() bool { return f.has("POST ") == 1 })
+	if f.has("not in force: its own") == 0 || f.has("the earlier one's") != 0 {
+		t.Errorf("%q", f.sent)
+	}
+}
+
+// Of a pod that names a plan which is not allowed all is read: the plans refuse it.
+func TestAPlanThatWasNeverAllowed(t *testing.T) {
+	lab.Unit(t)
+	f := newFake(t)
+	f.forbidden = "huge"
+	f.lists[pods] = []string{objectOf("prod", "a", "ua", "3", map[string]string{"weir.io/plan": "huge"})}
+	c := f.run()
+	f.await("the event", func() bool { return f.has("AnnotationsWrong") == 1 })
+	f.await("the namespaces", func() bool { own, _ := c.Read("ua"); return own })
+	if all, _, is := c.Of("ua", "prod"); !is || all["weir.io/plan"] != "huge" {
+		t.Errorf("%v, %v", all, is)
+	}
+}
+
 // A namespace that refuses news keeps no other from them. Several say that the account may tell nothing.
 func TestRefusals(t *testing.T) {
 	lab.Unit(t)

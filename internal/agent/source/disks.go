@@ -111,7 +111,7 @@ func (d *Disks) end() {
 func (d *Disks) wait(ctx context.Context, most, gather time.Duration) (changed bool) {
 	if d.mounts == nil {
 		sleep(ctx, most)
-		return false
+		return d.sees()
 	}
 	changed, err := d.mounts.Wait(ctx, most)
 	if err == nil && changed {
@@ -122,6 +122,17 @@ func (d *Disks) wait(ctx context.Context, most, gather time.Duration) (changed b
 		d.blind(err)
 	}
 	return changed
+}
+
+// sees reports whether the list of mounts can be read again.
+func (d *Disks) sees() bool {
+	mounts, err := mountinfo.Open(d.lists()...)
+	if err != nil {
+		return false // as was said
+	}
+	d.mounts = mounts
+	d.Log.Info("weird learns soon of disks that are mounted while targets run, again")
+	return true
 }
 
 func sleep(ctx context.Context, most time.Duration) {

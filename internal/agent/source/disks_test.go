@@ -156,12 +156,15 @@ func TestNewDisksAreTold(t *testing.T) {
 	}
 }
 
-// Without a list of mounts devices are looked for all the same, and the log says so once.
+// Without a list of mounts devices are looked for all the same, and the log says so once. Once there is a list, its disks
+// are told of.
 func TestDisksWithoutMounts(t *testing.T) {
 	d := newChanging(t, config)
 	var log strings.Builder
 	d.Log = slog.New(slog.NewTextHandler(&log, nil))
-	d.must(os.Remove(filepath.Join(d.Root, "proc/1/mountinfo")))
+	list := filepath.Join(d.Root, "proc/1/mountinfo")
+	text, err := os.ReadFile(list)
+	d.must(err, os.Remove(list))
 	told := make(chan string, 8)
 	d.Changed = func(kind, name string) { told <- kind + ":" + name }
 	d.Every = time.Millisecond
@@ -177,6 +180,15 @@ func TestDisksWithoutMounts(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("nobody is told")
+	}
+	d.must(os.WriteFile(list, text, 0o600))
+	select {
+	case one := <-told:
+		if one != ":" {
+			t.Error(one)
+		}
+	case <-time.After(patience):
+		t.Error("nobody is told of the mounts")
 	}
 	cancel()
 	<-done
