@@ -15,12 +15,6 @@ import (
 // crio answers for the pod of newPods as CRI-O does: over the CRI alone.
 func crio(t *testing.T, annotations map[string]string) (socket string) {
 	t.Helper()
-	message := func(fields ...string) (m string) {
-		for i, text := range fields {
-			m += string(grpc.AppendString(nil, grpc.FieldNumber(i+1), text))
-		}
-		return m
-	}
 	status := func(pid string) []byte {
 		return grpc.AppendString(grpc.AppendString(nil, 1, message(dbID)), 2, message("info", `{"pid":`+pid+`}`))
 	}

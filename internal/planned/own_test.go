@@ -25,15 +25,17 @@ func newPods(t *testing.T, annotations map[string]string) *world {
 	return newPodsOf(t, "web", annotations)
 }
 
+// message is one of protobuf, with texts as its first fields.
+func message(fields ...string) (m string) {
+	for i, text := range fields {
+		m += string(grpc.AppendString(nil, grpc.FieldNumber(i+1), text))
+	}
+	return m
+}
+
 // newPodsOf is newPods with another name for the pod.
 func newPodsOf(t *testing.T, name string, annotations map[string]string) *world {
 	t.Helper()
-	message := func(fields ...string) (m string) {
-		for i, text := range fields {
-			m += string(grpc.AppendString(nil, grpc.FieldNumber(i+1), text))
-		}
-		return m
-	}
 	socket := grpctest.Serve(t, func(method string, metadata http.Header, _ []byte) grpctest.Answer {
 		var m []byte
 		switch method[strings.LastIndex(method[:strings.LastIndex(method, "/")], ".")+1:] {

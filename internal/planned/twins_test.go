@@ -23,12 +23,6 @@ const twinUID = "c9f0f895-fb98-4b2f-9c3e-3f2a9c1b5d7e"
 // newTwins is a copy of a machine with two pods prod/web, one of which ends. They have no containers.
 func newTwins(t *testing.T) *world {
 	t.Helper()
-	message := func(fields ...string) (m string) {
-		for i, text := range fields {
-			m += string(grpc.AppendString(nil, grpc.FieldNumber(i+1), text))
-		}
-		return m
-	}
 	socket := grpctest.Serve(t, func(method string, _ http.Header, request []byte) grpctest.Answer {
 		var m []byte
 		switch method[strings.LastIndex(method, "/")+1:] {

@@ -118,6 +118,19 @@ func TestTheEndOfAMountAtAPlace(t *testing.T) {
 	}
 }
 
+// awaitTold waits for what is told next.
+func awaitTold(t *testing.T, told <-chan string, want string) {
+	t.Helper()
+	select {
+	case one := <-told:
+		if one != want {
+			t.Errorf("%q, want %q", one, want)
+		}
+	case <-time.After(patience):
+		t.Fatalf("nobody is told: %q", want)
+	}
+}
+
 // What changes is told of, many changes at once, and nothing is after the end.
 func TestNewDisksAreTold(t *testing.T) {
 	d := newChanging(t, config)
@@ -128,22 +141,11 @@ func TestNewDisksAreTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan bool)
 	go func() { d.Run(ctx); close(done) }()
-	is := func(want string) {
-		t.Helper()
-		select {
-		case one := <-told:
-			if one != want {
-				t.Errorf("%q, want %q", one, want)
-			}
-		case <-time.After(patience):
-			t.Fatalf("nobody is told: %q", want)
-		}
-	}
 	d.must(os.Symlink("../../devices/x", filepath.Join(d.Root, "sys/dev/block/254:32")))
-	is("vm:")
+	awaitTold(t, told, "vm:")
 	began := time.Now()
 	d.mount("90 21 254:32 / /mnt rw - ext4 /dev/vdc rw")
-	is(":")
+	awaitTold(t, told, ":")
 	for range 20 { // these wait for their turn
 		d.mount("91 21 254:48 / /mnt/x rw - ext4 /dev/vdd rw")
 		time.Sleep(time.Millisecond)
@@ -173,23 +175,9 @@ func TestDisksWithoutMounts(t *testing.T) {
 	done := make(chan bool)
 	go func() { d.Run(ctx); close(done) }()
 	d.must(os.Symlink("../../devices/x", filepath.Join(d.Root, "sys/dev/block/254:32")))
-	select {
-	case one := <-told:
-		if one != "vm:" {
-			t.Error(one)
-		}
-	case <-time.After(patience):
-		t.Error("nobody is told")
-	}
+	awaitTold(t, told, "vm:")
 	d.must(os.WriteFile(list, text, 0o600))
-	select {
-	case one := <-told:
-		if one != ":" {
-			t.Error(one)
-		}
-	case <-time.After(patience):
-		t.Error("nobody is told of the mounts")
-	}
+	awaitTold(t, told, ":")
 	cancel()
 	<-done
 	if n := strings.Count(log.String(), "weird learns late of disks"); n != 1 {
