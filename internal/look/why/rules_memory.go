@@ -131,7 +131,7 @@ func runsAhead(f Facts) []Finding {
 			continue
 		}
 		text := fmt.Sprintf("The disk is held but the writer is not: up to %s can be dirty here before a writer waits, which takes %s to write at this limit.",
-			limit.FormatSize(f.Dirty.LimitAt), Seconds(drainTime(f.Dirty.LimitAt, rate)))
+			f.threshold(), Seconds(drainTime(f.Dirty.LimitAt, rate)))
 		same := slices.IndexFunc(found, func(one Finding) bool { return one.Text == text })
 		if same < 0 {
 			same, found = len(found), append(found, Finding{Code: "writer-runs-ahead", Severity: Note, cells: writtenBack.at(), Text: text, Evidence: f.dirtyEvidence()})
@@ -175,12 +175,21 @@ func largeWriteback(f Facts) []Finding {
 	return found
 }
 
+// threshold is from where on writers wait: as it was set, or as the kernel has computed it from the
+// memory that is free, which is a whole number of MiB only by chance.
+func (f Facts) threshold() string {
+	if f.Dirty.Bytes != 0 {
+		return limit.FormatSize(f.Dirty.LimitAt)
+	}
+	return limit.FormatMeasured(float64(f.Dirty.LimitAt))
+}
+
 // dirtyEvidence is which setting of the pair is in force.
 func (f Facts) dirtyEvidence() []Evidence {
 	if f.Dirty.Bytes != 0 {
 		return []Evidence{{"/proc/sys/vm/dirty_bytes", fmt.Sprint(f.Dirty.Bytes)}}
 	}
-	return []Evidence{{"/proc/sys/vm/dirty_ratio", fmt.Sprintf("%d %%", f.Dirty.Ratio)}, {"/proc/vmstat", fmt.Sprintf("nr_dirty_threshold: %s", limit.FormatSize(f.Dirty.LimitAt))}}
+	return []Evidence{{"/proc/sys/vm/dirty_ratio", fmt.Sprintf("%d %%", f.Dirty.Ratio)}, {"/proc/vmstat", "nr_dirty_threshold: " + f.threshold()}}
 }
 
 // backlog: the dirty data takes long to write at the limit, and a process that syncs waits for
@@ -196,7 +205,7 @@ func backlog(f Facts) []Finding {
 			continue
 		}
 		found = append(found, Finding{Code: "backlog", Severity: Note,
-			Evidence: []Evidence{{f.Group.Dir + "/memory.stat", "file_dirty and file_writeback: " + limit.FormatSize(f.Group.Memory.Dirty)}},
+			Evidence: []Evidence{{f.Group.Dir + "/memory.stat", "file_dirty and file_writeback: " + limit.FormatMeasured(float64(f.Group.Memory.Dirty))}},
 			Text: fmt.Sprintf("Data that the group has written but that is not on the disk yet needs %s at this limit; an fsync waits as long.",
 				Seconds(drainTime(f.Group.Memory.Dirty, rate)))})
 	}

@@ -39,7 +39,7 @@ func swappedOut(f Facts) []Finding {
 		if area == "" || !reads && !writes {
 			continue
 		}
-		size := limit.FormatSize(swapped.Bytes)
+		size := limit.FormatMeasured(float64(swapped.Bytes))
 		one := Finding{Code: "swapped-out", Severity: Hurts, cells: scope{places: []int{i}}, Evidence: []Evidence{{swapped.File, size}, {"/proc/swaps", area}}}
 		switch {
 		case !writes:

@@ -19,7 +19,7 @@ func TestSwappedOut(t *testing.T) {
 		change func(*Facts)
 		want   []string // words of the text; none: there is no such finding
 	}{
-		"writes":                   {func(f *Facts) { f.Release = old }, []string{"2 MiB of the group's memory", "waits for the limit on writes", "in other groups too"}},
+		"writes":                   {func(f *Facts) { f.Release = old }, []string{"2.10 MB of the group's memory", "waits for the limit on writes", "in other groups too"}},
 		"reads and writes":         {func(f *Facts) { f.Release, f.Places[0].Devices[0].Limit.RBPS = old, limit.PerSecond(5e6) }, []string{"limit on reads", "limit on writes", "in other groups too"}},
 		"writes since 6.12":        {func(*Facts) {}, []string{"does not wait for the limit on writes", "the group's next writes wait"}},
 		"both since 6.12":          {func(f *Facts) { f.Places[0].Devices[0].Limit.RBPS = limit.PerSecond(5e6) }, []string{"does not wait for the limit on writes", "limit on reads"}},

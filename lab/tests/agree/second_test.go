@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 // varies are the numbers of documents that differ from one moment to the next.
 var varies = []string{"dirty", "used", "project"}
 
-// number is a number in a sentence.
-var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+// number is a number in a sentence, with its unit: 999 kB or 1.00 MB, 119 s or 2 min.
+var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?( (k|M|G|T)?B\b| s\b| min\b| h\b)?`)
 
 // measured are the fields of a proof's row that say what was measured, and not what was asked.
 var measured = []string{"left_out_seconds", "operations", "writer", "cgroup", "disk", "others", "ratio", "ratio_within", "verdict", "reason", "why",
