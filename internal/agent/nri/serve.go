@@ -132,11 +132,17 @@ func (s *session) Configure(_ context.Context, _, runtime, version string) (api.
 const wrongMost = 20
 
 // Synchronize is called with all that there is, after Configure. Their limits are the agent's to set:
-// they run already.
+// they run already. Pods that have ended are among them until the runtime forgets them; of those none is refused.
 func (s *session) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
+	there := map[string]bool{}
+	for _, c := range containers {
+		if c.GetState() != api.ContainerState_CONTAINER_STOPPED {
+			there[c.GetPodSandboxId()] = true
+		}
+	}
 	wrong := 0
 	for _, pod := range pods {
-		if wrong < wrongMost && s.check(pod) != nil {
+		if wrong < wrongMost && there[pod.GetId()] && s.check(pod) != nil {
 			wrong++
 		}
 	}

@@ -161,3 +161,25 @@ func TestTheLastRecordsAreWritten(t *testing.T) {
 		}
 	}
 }
+
+// Pods that have ended are in the runtime's list until it forgets them. One with wrong annotations is refused only while
+// something of it is there.
+func TestEndedPodsAreNotRefused(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2", plain1+"/ID", config)
+	s := &session{Plugin: w.plugin}
+	wrong := w.pod(map[string]string{"weir.io/write": "10MB/s"})
+	stopped, runs := container("web", webID, plain1+"/ID"), container("log", webID, plain1+"/ID")
+	stopped.State, runs.State = api.ContainerState_CONTAINER_STOPPED, api.ContainerState_CONTAINER_RUNNING
+	for _, c := range []struct {
+		containers []*api.Container
+		want       uint64
+	}{{nil, 0}, {[]*api.Container{stopped}, 0}, {[]*api.Container{stopped, runs}, 1}} {
+		if _, err := s.Synchronize(t.Context(), []*api.PodSandbox{wrong}, c.containers); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.plugin.Status().Refused; got != c.want {
+			t.Errorf("with %d containers: %d refused, want %d", len(c.containers), got, c.want)
+		}
+	}
+}
