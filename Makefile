@@ -153,6 +153,11 @@ kubelet: ## a real kubelet with static pods in a guest with systemd: started, ch
 	$(GO) run ./lab/cmd/lab -with kubelet -kernel newest -mode v2 -lane full -timeout 20m -run '^TestKubelet'
 	@grep -h ' of its limit\| of [0-9]* (starved' out/lab/tests.log
 
+.PHONY: containerd
+containerd: ## pods of containerd 2.4 and 2.1 in a guest with systemd, and containerd that starts none without weir. Go builds them, once: 3 minutes
+	@$(MAKE) -s deps
+	for with in containerd containerd-2.1; do $(GO) run ./lab/cmd/lab -with $$with -kernel newest -mode v2 -lane full -run '^TestNRI' || exit 1; done
+
 .PHONY: cluster
 cluster: ## a cluster of one node in a guest with systemd: API server, etcd, controllers, scheduler, kubelet, and weir's chart installed by Helm. Go builds them, once: 16 minutes
 	@$(MAKE) -s deps

@@ -91,6 +91,7 @@
 //	Whole, BPF, Systemd  nowhere              LANE=full-qemu                emulated full guests
 //	Kubelet              nowhere              guests that get one           nowhere: make kubelet runs it
 //	Cluster              nowhere              guests that get one           nowhere: make cluster runs it
+//	NewContainerd        nowhere              guests that get one           nowhere: make containerd runs it
 //	Resettable           nowhere              UML, if all of one package    nowhere: make recorded runs it
 //	Unit                 nowhere: go test runs it
 //

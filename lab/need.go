@@ -63,6 +63,9 @@ const (
 	// Cluster is Kubernetes' API server in PATH: in guests of a run with -with cluster, as "make cluster" has it.
 	// It is to be asked for first.
 	Cluster Requirement = outcome.Cluster
+	// NewContainerd is containerd 2.2 or later in PATH, which can require a plugin of NRI: in guests of a run with -with
+	// containerd, as "make containerd" has it. It is to be asked for first.
+	NewContainerd Requirement = outcome.NewContainerd
 	// Resettable is a guest that the lab resets when the test asks for it (Reset): a small one of user-mode
 	// Linux, in a run of tests of one package that were named. It is to be asked for first.
 	Resettable Requirement = outcome.Resets
@@ -193,6 +196,8 @@ func (r Requirement) check(e environ.Environ) error {
 	case Cluster:
 		_, err := exec.LookPath("kube-apiserver")
 		return err
+	case NewContainerd:
+		return newContainerd()
 	case Resettable:
 		_, may := resets()
 		return unless(may, "name the test by -run, on user-mode Linux")
@@ -226,6 +231,24 @@ func (r Requirement) check(e environ.Environ) error {
 		return unless(e.Lane != "native", "native")
 	}
 	return unless(e.Has(string(r)), "not there")
+}
+
+// newContainerd fails unless the containerd in PATH is 2.2 or later.
+func newContainerd() error {
+	out, err := exec.Command("containerd", "--version").Output()
+	if err != nil {
+		return err
+	}
+	fields := strings.Fields(string(out)) // containerd github.com/containerd/containerd/v2 2.4.2 COMMIT
+	if len(fields) < 3 {
+		return fmt.Errorf("its version is %q", out)
+	}
+	version := strings.TrimPrefix(fields[2], "v")
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("its version is %q: %w", out, err)
+	}
+	return unless(major > 2 || major == 2 && minor >= 2, "containerd "+version)
 }
 
 func checkValue(e environ.Environ, kind, value string) error {

@@ -69,6 +69,7 @@ func New(t testing.TB, e environ.Environ, driver, planned string) *Node {
 		}
 	}
 	run(t, "systemctl", "daemon-reload")
+	containerd.Unit(t)
 	run(t, "systemctl", "start", "containerd")
 	n.importImages(t)
 	return n

@@ -151,11 +151,9 @@ func (s *session) Synchronize(_ context.Context, pods []*api.PodSandbox, contain
 	return nil, nil
 }
 
-// RunPodSandbox is called when a pod has been made, without containers.
-func (s *session) RunPodSandbox(_ context.Context, pod *api.PodSandbox) error { return s.check(pod) }
-
-// CreateContainer is called before a container is made. CRI-O ignores errors of RunPodSandbox and
-// StartContainer.
+// CreateContainer is called before a container is made. It is the one call in which a pod can be refused: CRI-O ignores
+// errors of RunPodSandbox and StartContainer, and containerd 2.0 and 2.1 keep what holds a pod, and its name, for ever if
+// RunPodSandbox fails.
 func (s *session) CreateContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
 	err := s.check(pod)
 	if err == nil {

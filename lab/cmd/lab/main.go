@@ -49,7 +49,7 @@ func parse() options {
 	flag.StringVar(&o.filter.Mode, "mode", "", "guests with these cgroups only: v1, v2, hybrid, hybrid-v2 or split")
 	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full, full-qemu or native")
 	flag.StringVar(&o.run, "run", "", "tests that match this `regexp` only, as in go test")
-	flag.StringVar(&o.with, "with", "", "`PROGRAMS` of this host that guests get too, with commas between, such as prometheus; they may need the C library, and no other. The lab builds kubelet and cluster (all of Kubernetes' programs) itself")
+	flag.StringVar(&o.with, "with", "", "`PROGRAMS` of this host that guests get too, with commas between, such as prometheus; they may need the C library, and no other. The lab builds kubelet, cluster (all of Kubernetes' programs), containerd and containerd-2.1 itself")
 	flag.StringVar(&o.beside, "beside", "", "`COMMAND` for the shell that measures nothing: it runs in the time that guests leave, and the run fails if it does")
 	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")
 	flag.BoolVar(&o.filter.Usual, "usual", false, "of the guests that are chosen, run what the default run has there, and no more")

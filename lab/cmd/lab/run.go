@@ -165,7 +165,7 @@ func (l *labRun) build(ctx context.Context) error {
 // program finds one for guests, or builds it.
 func (l *labRun) program(ctx context.Context, name string) ([]string, error) {
 	if kubernetes.Is(name) {
-		logf("building %s, unless it is in the cache: 8 to 16 minutes", name)
+		logf("building %s, unless it is in the cache: 1 to 16 minutes", name)
 		return kubernetes.Build(ctx, l.store, l.root, name)
 	}
 	path, err := exec.LookPath(name)

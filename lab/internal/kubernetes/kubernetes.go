@@ -1,5 +1,5 @@
-// Package kubernetes compiles Kubernetes' programs for guests. Debian has none, and the Go tool alone
-// builds them: tools/kubernetes is a module that requires them in one version each, and tools/kube has helm.
+// Package kubernetes compiles programs of a node of Kubernetes for guests: those that Debian has not, or not in that
+// version. The Go tool alone builds them: tools/kubernetes, tools/containerd and tools/kube require them in one version each.
 package kubernetes
 
 import (
@@ -18,38 +18,58 @@ import (
 // What guests can be given.
 const (
 	Kubelet = "kubelet"
-	// Cluster is all that a cluster of one node consists of: Programs.
+	// Cluster is all that a cluster of one node consists of.
 	Cluster = "cluster"
+	// Containerd is one that can require a plugin of NRI.
+	Containerd = "containerd"
+	// Containerd21 is the release that Debian forky has.
+	Containerd21 = "containerd-2.1"
 )
 
 // A program is one that Go builds.
-type program struct{ name, module, pkg string }
+type program struct {
+	name, module string
+	mod          string // the module's file
+	pkg          string
+}
 
-// programs are those of a cluster: Kubernetes' own, its database, plugins for the network of
-// pods, and helm.
-var programs = []program{
-	{Kubelet, "kubernetes", "k8s.io/kubernetes/cmd/kubelet"},
-	{"kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"},
-	{"kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"},
-	{"kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"},
-	{"kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl"},
-	{"etcd", "kubernetes", "go.etcd.io/etcd/server/v3"},
-	{"ptp", "kubernetes", "github.com/containernetworking/plugins/plugins/main/ptp"},
-	{"host-local", "kubernetes", "github.com/containernetworking/plugins/plugins/ipam/host-local"},
-	{"loopback", "kubernetes", "github.com/containernetworking/plugins/plugins/main/loopback"},
-	{"helm", "kube", "helm.sh/helm/v4/cmd/helm"},
+// sets are the programs of each thing that guests can be given. Those of a cluster are Kubernetes' own, its database,
+// plugins for the network of pods, and helm.
+var sets = map[string][]program{
+	Kubelet: {kubelet},
+	Cluster: {
+		kubelet,
+		{"kube-apiserver", "kubernetes", "go.mod", "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{"kube-controller-manager", "kubernetes", "go.mod", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+		{"kube-scheduler", "kubernetes", "go.mod", "k8s.io/kubernetes/cmd/kube-scheduler"},
+		{"kubectl", "kubernetes", "go.mod", "k8s.io/kubernetes/cmd/kubectl"},
+		{"etcd", "kubernetes", "go.mod", "go.etcd.io/etcd/server/v3"},
+		{"ptp", "kubernetes", "go.mod", "github.com/containernetworking/plugins/plugins/main/ptp"},
+		{"host-local", "kubernetes", "go.mod", "github.com/containernetworking/plugins/plugins/ipam/host-local"},
+		{"loopback", "kubernetes", "go.mod", "github.com/containernetworking/plugins/plugins/main/loopback"},
+		{"helm", "kube", "go.mod", "helm.sh/helm/v4/cmd/helm"},
+	},
+	Containerd:   containerd("go.mod"),
+	Containerd21: containerd("2.1.mod"),
+}
+
+var kubelet = program{"kubelet", "kubernetes", "go.mod", "k8s.io/kubernetes/cmd/kubelet"}
+
+func containerd(mod string) (all []program) {
+	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
+		all = append(all, program{name, "containerd", mod, "github.com/containerd/containerd/v2/cmd/" + name})
+	}
+	return all
 }
 
 // Is reports whether guests are given it by this package.
-func Is(name string) bool { return name == Kubelet || name == Cluster }
+func Is(name string) bool { return sets[name] != nil }
 
-// Build returns the paths of kubelet or of a cluster's programs, compiled if need be. kubelet takes 8 minutes on
-// two processors and 2 GB of memory, the others as much again. root is the folder with weir's go.mod.
+// Build returns the paths of the programs of what guests are given, compiled if need be. On two processors kubelet takes 8
+// minutes and 2 GB of memory, the others of a cluster as much again, and containerd a minute. root is the folder with
+// weir's go.mod.
 func Build(ctx context.Context, c *cache.Cache, root, name string) (paths []string, err error) {
-	for _, p := range programs {
-		if name != Cluster && name != p.name {
-			continue
-		}
+	for _, p := range sets[name] {
 		path, err := p.build(ctx, c, root)
 		if err != nil {
 			return nil, fmt.Errorf("build %s: %w", p.name, err)
@@ -60,14 +80,13 @@ func Build(ctx context.Context, c *cache.Cache, root, name string) (paths []stri
 }
 
 func (p program) build(ctx context.Context, c *cache.Cache, root string) (string, error) {
-	module := filepath.Join(root, "tools", p.module)
-	s, err := read(ctx, module)
+	s, err := p.source(ctx, filepath.Join(root, "tools"))
 	if err != nil {
 		return "", err
 	}
 	dir, err := c.Get(ctx, p.name, s.recipe(p.pkg), func(ctx context.Context, dir string) error {
-		args := append(s.args(), "-o", filepath.Join(dir, p.name), p.pkg)
-		_, err := goTool(ctx, module, args...)
+		args := append(s.args(), "-modfile="+p.mod, "-o", filepath.Join(dir, p.name), p.pkg)
+		_, err := goTool(ctx, filepath.Join(root, "tools", p.module), args...)
 		return err
 	})
 	if err != nil {
@@ -83,15 +102,17 @@ type source struct {
 	version  string // of Kubernetes: v1.37.2; empty: the module does not require it
 }
 
-func read(ctx context.Context, module string) (s source, err error) {
+// source reads that of a program. tools is the folder of the modules.
+func (p program) source(ctx context.Context, tools string) (s source, err error) {
+	module := filepath.Join(tools, p.module)
 	if s.compiler, err = goTool(ctx, module, "env", "GOVERSION"); err != nil {
 		return s, err
 	}
-	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(module, p.mod))
 	if err != nil {
 		return s, err
 	}
-	sum, err := os.ReadFile(filepath.Join(module, "go.sum"))
+	sum, err := os.ReadFile(filepath.Join(module, strings.TrimSuffix(p.mod, ".mod")+".sum"))
 	if err != nil {
 		return s, err
 	}

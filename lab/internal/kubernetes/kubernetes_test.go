@@ -9,7 +9,7 @@ import (
 // What is built is of the version that the module requires, and another version, another sum or another
 // compiler is another entry of the cache.
 func TestModule(t *testing.T) {
-	s, err := read(t.Context(), "../../../tools/kubernetes")
+	s, err := kubelet.source(t.Context(), "../../../tools")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,20 +46,22 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// What tests look for in PATH is what the lab gives guests, and each is of a module that requires it.
+// Each program that the lab gives guests is of a module that requires it.
 func TestPrograms(t *testing.T) {
-	for _, p := range programs {
-		s, err := read(t.Context(), "../../../tools/"+p.module)
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, rest, _ := strings.Cut(p.pkg, "/")
-		owner, _, _ := strings.Cut(rest, "/")
-		if !strings.Contains(s.sum, host+"/"+owner) {
-			t.Errorf("%s: tools/%s has no %s", p.name, p.module, p.pkg)
+	for _, set := range sets {
+		for _, p := range set {
+			s, err := p.source(t.Context(), "../../../tools")
+			if err != nil {
+				t.Fatal(err)
+			}
+			host, rest, _ := strings.Cut(p.pkg, "/")
+			owner, _, _ := strings.Cut(rest, "/")
+			if !strings.Contains(s.sum, host+"/"+owner) {
+				t.Errorf("%s: tools/%s has no %s", p.name, p.module, p.pkg)
+			}
 		}
 	}
-	if Is("prometheus") || !Is(Kubelet) || !Is(Cluster) {
+	if Is("prometheus") || !Is(Kubelet) || !Is(Cluster) || !Is(Containerd) || !Is(Containerd21) {
 		t.Error("what the lab builds is not what guests are given")
 	}
 }

@@ -39,6 +39,9 @@ const Kubelet = "kubelet"
 // Cluster is the reason of a test that only "make cluster" runs.
 const Cluster = "cluster"
 
+// NewContainerd is the reason of a test that only "make containerd" runs.
+const NewContainerd = "containerd-2.2"
+
 // Resets is the reason of a test whose guest is reset, which only a run of that test alone does.
 const Resets = "resets"
 

@@ -101,12 +101,12 @@ func NeverRan(known []Known, guests []Guest) []Missed {
 	return missed
 }
 
-// elsewhere reports whether any guest left the test to the whole matrix, to go test, to "make kubelet" or
-// "make cluster", or to a run of it alone: no guest of the whole matrix does the first, so that there such a test
+// elsewhere reports whether any guest left the test to the whole matrix, to go test, to "make kubelet",
+// "make cluster" or "make containerd", or to a run of it alone: no guest of the whole matrix does the first, so that there such a test
 // is missed if nothing else can run it.
 func elsewhere(reasons []string) bool {
 	return slices.ContainsFunc(reasons, func(r string) bool {
 		reason, _, _ := strings.Cut(r, " ")
-		return slices.Contains([]string{Whole, Unit, Kubelet, Cluster, Resets}, reason)
+		return slices.Contains([]string{Whole, Unit, Kubelet, Cluster, NewContainerd, Resets}, reason)
 	})
 }

@@ -79,8 +79,8 @@ func newNRI(t *testing.T, e environ.Environ, driver string) *nri {
 	return n
 }
 
-// prepareNRI starts containerd with NRI.
-func prepareNRI(t *testing.T, e environ.Environ, driver string) *nri {
+// prepareNRI starts containerd with NRI, and what else its configuration is to have.
+func prepareNRI(t *testing.T, e environ.Environ, driver string, more ...string) *nri {
 	t.Helper()
 	dir := t.TempDir()
 	n := &nri{e: e, driver: driver, disk: lab.Disk(t, lab.FS("ext4")), file: filepath.Join(dir, "plans.yaml"), socket: filepath.Join(dir, "weird.sock")}
@@ -89,7 +89,7 @@ func prepareNRI(t *testing.T, e environ.Environ, driver string) *nri {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	text := containerd.Config(nriSocket, driver == "systemd")
+	text := containerd.Config(nriSocket, driver == "systemd") + strings.Join(more, "")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(config), 0o755), os.WriteFile(config, []byte(text), 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +105,7 @@ func prepareNRI(t *testing.T, e environ.Environ, driver string) *nri {
 			run(t, "find", filepath.Join(e.Cgroups.Unified, "kubepods"), "-depth", "-type", "d", "-exec", "rmdir", "{}", "+")
 		}
 	})
+	containerd.Unit(t)
 	start(t, "containerd")
 	n.cri = newCRI(t)
 	n.plan(t, "plans: {}")
@@ -136,7 +137,9 @@ func (n *nri) serve(t *testing.T) {
 			t.Logf("weird:\n%s", log)
 		}
 	})
-	lab.Await(t, 20*time.Second, "weird at containerd", func() bool { s := n.status(t); return s != nil && strings.HasPrefix(s.Name, "containerd ") })
+	var s *api.AgentRuntime
+	lab.Await(t, 20*time.Second, "weird at containerd", func() bool { s = n.status(t); return s != nil && strings.HasPrefix(s.Name, "containerd ") })
+	t.Logf("%s asks weird", s.Name)
 }
 
 // status is what weird says of the runtime; nil: nothing yet.
