@@ -8,11 +8,11 @@ import (
 	"github.com/weir-io/weir/internal/targets/engine"
 )
 
-// List lists the running targets of a kind, with their labels. A kind that this host does not
+// List lists the running targets of a kind, with those of their labels and annotations that are needed, or more. A kind that this host does not
 // have has none: its daemon is not there, or nothing answers at its socket. With ids, or beginnings of
 // them, an engine may list those of its containers alone.
-func (h *Host) List(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
-	all, err := h.list(ctx, kind, ids)
+func (h *Host) List(ctx context.Context, kind string, need targets.Need, ids ...string) ([]targets.Listed, error) {
+	all, err := h.list(ctx, kind, need, ids)
 	var none *targets.NoKindError
 	if errors.As(err, &none) {
 		return nil, nil
@@ -20,14 +20,18 @@ func (h *Host) List(ctx context.Context, kind string, ids ...string) ([]targets.
 	return all, err
 }
 
-func (h *Host) list(ctx context.Context, kind string, ids []string) ([]targets.Listed, error) {
+func (h *Host) list(ctx context.Context, kind string, need targets.Need, ids []string) ([]targets.Listed, error) {
 	switch kind {
 	case "unit":
 		return h.listUnits(ctx)
 	case "containerd":
-		return h.Containerd(nil).List(ctx, ids...)
+		k := h.Containerd(nil)
+		k.Need = need
+		return k.List(ctx, ids...)
 	case "pod":
-		return h.Pods(nil).List(ctx, ids...)
+		k := h.Pods(nil)
+		k.Need = need
+		return k.List(ctx, ids...)
 	case "vm":
 		return named(kind, h.Machines(nil).Live("")), nil
 	}

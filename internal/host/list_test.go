@@ -30,7 +30,7 @@ func TestList(t *testing.T) {
 	files["run/libvirt/qemu/alpine.pid"] = "5\n"
 	h := opened(t, cgroupfs.V2, files, Options{})
 	for kind, want := range map[string][]string{"docker": nil, "podman": nil, "containerd": nil, "pod": nil, "unit": nil, "frob": nil, "vm": {"alpine"}} {
-		all, err := h.List(t.Context(), kind)
+		all, err := h.List(t.Context(), kind, targets.Need{})
 		var names []string
 		for _, one := range all {
 			names = append(names, one.Name)
@@ -45,7 +45,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s completes to %q", kind, live)
 		}
 	}
-	all, err := h.With("docker", "unix://"+socket).List(t.Context(), "docker")
+	all, err := h.With("docker", "unix://"+socket).List(t.Context(), "docker", targets.Need{})
 	if err != nil || len(all) != 1 || all[0].Kind != "docker" || all[0].ID != id || all[0].Labels["tier"] != "gold" || !slices.Equal(all[0].Names, []string{"web"}) {
 		t.Errorf("docker: %+v, %v", all, err)
 	}

@@ -48,7 +48,7 @@ type Manager struct {
 
 	deciding *place.Host // for the many targets of one look; nil: there is one target
 	// owners lists the targets of a kind; nil: Host.List.
-	owners func(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error)
+	owners func(ctx context.Context, kind string, need targets.Need, ids ...string) ([]targets.Listed, error)
 }
 
 // forMany is the same for a look at many targets: it reads once what is the same for all.

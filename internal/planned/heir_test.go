@@ -43,11 +43,11 @@ func newScope(t *testing.T) *world {
 func (w *world) scopes(t *testing.T, text string) Manager {
 	t.Helper()
 	m := w.manager(t, text)
-	m.owners = func(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
+	m.owners = func(ctx context.Context, kind string, need targets.Need, ids ...string) ([]targets.Listed, error) {
 		if kind == "unit" {
 			return []targets.Listed{{Kind: kind, Name: scopeOfWeb, Names: []string{scopeOfWeb}}}, nil
 		}
-		return w.host.List(ctx, kind, ids...)
+		return w.host.List(ctx, kind, need, ids...)
 	}
 	return m
 }

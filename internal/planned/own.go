@@ -29,7 +29,8 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 	if m.owners != nil {
 		ask = m.owners
 	}
-	all, err := ask(ctx, kind, ids...)
+	need := m.need()
+	all, err := ask(ctx, kind, need, ids...)
 	for i, l := range all {
 		all[i] = m.Now(l)
 	}
@@ -42,20 +43,42 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 			uids = append(uids, uid)
 		}
 	}
-	pods, err := ask(ctx, "pod", uids...)
+	pods, err := ask(ctx, "pod", need, uids...)
 	if err != nil {
 		return nil, err // without annotations they would get other limits than they ask for
 	}
-	of := map[string]map[string]string{}
+	of := map[string]targets.Listed{}
 	for _, p := range pods {
-		of[p.UID] = m.Now(p).Annotations
+		of[p.UID] = m.Now(p)
 	}
 	for i, l := range all {
-		if uid := l.Labels[podUIDLabel]; uid != "" {
-			all[i].Annotations = of[uid]
+		uid := l.Labels[podUIDLabel]
+		if uid == "" {
+			continue
+		}
+		its := of[uid]
+		all[i].Annotations = its.Annotations
+		if its.Annotations == nil && its.Unread != nil && l.Unread == nil {
+			all[i].Unread = &targets.UnreadError{Target: l.String(), Why: "it is in a pod of which " + its.Unread.Why}
 		}
 	}
 	return all, nil
+}
+
+// need is which labels and annotations the plans and weir itself go by.
+func (m Manager) need() targets.Need {
+	labels := map[string]bool{plans.OwnLabel: true, podUIDLabel: true, podNamespaceLabel: true, containerNameLabel: true}
+	for _, a := range m.Config.Assignments {
+		for name := range a.Labels {
+			labels[name] = true
+		}
+	}
+	return targets.Need{
+		Label: func(name string) bool { return labels[name] },
+		Annotation: func(name string) bool {
+			return strings.HasPrefix(name, annotations.Prefix) && name != annotations.Status
+		},
+	}
 }
 
 // askedBy adds to the facts of a pod, or of a container in one, what the pod's annotations ask.

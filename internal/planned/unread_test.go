@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
+	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -26,7 +27,7 @@ func TestAContainerWhosePlanCannotBeTold(t *testing.T) {
 		item := string(grpc.AppendString(nil, 1, "k8s.io"))
 		switch method[strings.LastIndexByte(method, '.')+1:] {
 		case "Containers/ListStream", "Containers/Get":
-			label := grpc.AppendString(grpc.AppendString(nil, 1, "x"), 2, strings.Repeat("x", 1<<20))
+			label := grpc.AppendString(grpc.AppendString(nil, 1, plans.OwnLabel), 2, strings.Repeat("x", 1<<20))
 			item = string(grpc.AppendString(grpc.AppendString(nil, 1, dbID), 2, string(label)))
 		case "Tasks/Get":
 			item = string(grpc.AppendNumber(nil, 3, 4910))
@@ -88,5 +89,60 @@ func TestAnHeirWhosePlanCannotBeTold(t *testing.T) {
 		if heir != nil || errors.Is(err, error(unread)) != (unread != nil) {
 			t.Errorf("%+v, %v", heir, err)
 		}
+	}
+}
+
+// A container with megabytes of labels that weir does not go by has its plan as any other, by the labels that plans name.
+func TestAContainerWithLargeLabels(t *testing.T) {
+	w := newPods(t, nil)
+	m := w.manager(t, "plans: {a: {write: 2MB/s}, b: {write: 3MB/s}}\nassign: [{label: {tier: gold}, plan: a}, {label: {team: x}, plan: b}]\ndefault: b")
+	labels := []string{message("chart", strings.Repeat("x", 10<<20)), message("tier", "gold"), message("io.kubernetes.container.name", "main"), message("io.kubernetes.pod.uid", podUID)}
+	m.Host = w.host.With("containerd", "unix://"+grpctest.Serve(t, func(method string, _ http.Header, _ []byte) grpctest.Answer {
+		item := message("k8s.io")
+		switch method[strings.LastIndexByte(method, '.')+1:] {
+		case "Containers/ListStream", "Containers/Get":
+			item = message(dbID)
+			for _, label := range labels {
+				item += string(grpc.AppendString(nil, 2, label))
+			}
+		case "Tasks/Get":
+			item = string(grpc.AppendNumber(nil, 3, 4910))
+		}
+		return grpctest.Answer{Message: grpc.AppendString(nil, 1, item)}
+	}))
+	for tier, want := range map[string]string{"gold": "wbps=2000000", "iron": "wbps=3000000"} {
+		labels[1] = message("tier", tier)
+		if _, err := m.Apply(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.inForce(t, dbID); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", tier, got, want)
+		}
+	}
+}
+
+// A pod whose own annotations are too large keeps its limits, and so do its containers: what they ask is not known.
+func TestAPodWhosePlanCannotBeTold(t *testing.T) {
+	asked := map[string]string{"weir.io/write": "5M", "weir.io/write.main": "4M", "other.io/chart": strings.Repeat("x", 3<<20)}
+	w := newPods(t, asked)
+	m := w.manager(t, "")
+	m.Config.Annotated = true
+	if _, err := m.Apply(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	pod, container := w.inForce(t, ""), w.inForce(t, dbID)
+	if !strings.Contains(pod, "wbps=5000000") || !strings.Contains(container, "wbps=4000000") {
+		t.Fatalf("the pod has %q, its container %q", pod, container)
+	}
+	asked["weir.io/plan"] = strings.Repeat("x", 3<<20)
+	for kind, name := range map[string]string{"pod": "pod:prod/web", "containerd": "containerd:k8s.io/" + dbID} {
+		all, err := m.OfKind(t.Context(), kind, nil)
+		var unread *targets.UnreadError
+		if len(all) != 0 || !errors.As(err, &unread) || unread.Target != name {
+			t.Errorf("%s: %+v, %v", kind, all, err)
+		}
+	}
+	if _, err := m.Apply(t.Context(), false); err == nil || w.inForce(t, "") != pod || w.inForce(t, dbID) != container {
+		t.Errorf("the pod has %q, its container %q, %v", w.inForce(t, ""), w.inForce(t, dbID), err)
 	}
 }

@@ -17,6 +17,10 @@ type Listed struct {
 	Unread *UnreadError
 }
 
+// A Need says which labels and which annotations of targets are needed, by their names. The others are passed over, of
+// whatever size they are. A nil function: all are needed.
+type Need struct{ Label, Annotation func(name string) bool }
+
 // An UnreadError says that its owner does not tell what weir needs to know of a target. It speaks of that target alone.
 type UnreadError struct{ Target, Why string }
 

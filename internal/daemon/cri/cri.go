@@ -24,23 +24,25 @@ var (
 )
 
 const (
-	// thingMost bounds one thing. An object of Kubernetes has at most 1.5 MiB.
-	thingMost = 2 << 20
-	// listMost bounds all that is told of the things. A runtime sends far less in one message: containerd 16 MiB and
+	// ThingMost bounds what is picked of one thing. An object of Kubernetes has at most 1.5 MiB.
+	ThingMost = 2 << 20
+	// listMost bounds what is picked of all. A runtime sends far less in one message: containerd 16 MiB and
 	// CRI-O 80 MiB, unless it is told otherwise.
 	listMost = 256 << 20
 )
 
-// List calls a function for each thing that a filter describes, with the fields that are wanted. The message is valid until
-// the function returns. Where the list is larger than the runtime sends in one message, it is asked for in several.
-func List(ctx context.Context, socket string, what Listing, filter []byte, fields []grpc.FieldNumber, each func(thing []byte) error) error {
+// List calls a function for each thing that a filter describes, with what is picked of it. The message is valid until the
+// function returns. whole is false if that is more than ThingMost: the rest is left out, so that one thing keeps no other
+// from being listed. Where the list is larger than the runtime sends in one message, it is asked for in several.
+func List(ctx context.Context, socket string, what Listing, filter []byte, pick grpc.Pick, each func(thing []byte, whole bool) error) error {
+	pick.Most = ThingMost
 	request, size := grpc.AppendString(nil, 1, string(filter)), 0
 	ask := func(method string) error {
-		return grpc.Each(ctx, socket, Service+method, request, grpc.Pick{Fields: fields, Most: thingMost}, func(thing []byte, whole bool) error {
-			if size += len(thing); !whole || size > listMost {
-				return fmt.Errorf("read answer: %s has more than %d MiB, or one of the list more than %d MiB", method, listMost>>20, thingMost>>20)
+		return grpc.Each(ctx, socket, Service+method, request, pick, func(thing []byte, whole bool) error {
+			if size += len(thing); size > listMost {
+				return fmt.Errorf("read answer: %s has more than %d MiB that weir needs", method, listMost>>20)
 			}
-			return each(thing)
+			return each(thing, whole)
 		})
 	}
 	err := ask(what.whole)

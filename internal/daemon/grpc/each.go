@@ -19,12 +19,15 @@ const listMax = 4 << 30
 type Pick struct {
 	Fields []FieldNumber // the others are passed over, however large they are
 	Most   int           // bytes of these, of one thing
+	// Needs are for those of the fields that are maps of texts, such as labels: an entry whose key is not needed is passed over as
+	// the other fields are. nil, or a nil function: all are needed.
+	Needs map[FieldNumber]func(key string) bool
 }
 
 // Each sends a message to a method that lists things, each a first field of the answer, and calls a function for one
 // after the other. The answer can be one message or, of a streaming method, any number of them. A thing is a
-// message that has the picked fields alone, and is valid until the function returns. whole is false if fields are
-// left out because they are too large. After an error some of the things may have been listed.
+// message that has the picked fields alone, and is valid until the function returns. whole is false if picked fields, or
+// entries that are needed, are left out because they are too large. After an error some of the things may have been listed.
 func Each(ctx context.Context, at, method string, request []byte, pick Pick, each func(thing []byte, whole bool) error, metadata ...Pair) error {
 	_, err := socket.Ask(ctx, at, func(conn io.ReadWriter) ([]byte, error) {
 		if err := send(conn, method, request, metadata); err != nil {
@@ -89,6 +92,14 @@ func (p Pick) from(thing *part) (picked []byte, whole bool, err error) {
 			return nil, false, err
 		}
 		wanted := slices.Contains(p.Fields, f.number)
+		if is := p.Needs[f.number]; wanted && is != nil && f.wire == wireBytes {
+			fits := false
+			if picked, fits, err = p.appendEntry(picked, thing, f, is); err != nil {
+				return nil, false, err
+			}
+			whole = whole && fits
+			continue
+		}
 		if fits := uint64(len(picked))+f.size <= uint64(p.Most); !wanted || !fits {
 			whole = whole && !wanted
 			if err := thing.skip(f.size); err != nil {

@@ -55,7 +55,7 @@ func TestEach(t *testing.T) {
 		"Stream": {many, 0}, "Message": {many, 0}, "Broken": {many, ResourceExhausted}, "None": {0, 0}, "Refused": {0, Unimplemented},
 	} {
 		n, last := 0, ""
-		err := Each(t.Context(), socket, "/p.S/"+method, []byte("abc"), Pick{[]FieldNumber{1, 2, 6}, 100}, func(got []byte, whole bool) error {
+		err := Each(t.Context(), socket, "/p.S/"+method, []byte("abc"), Pick{Fields: []FieldNumber{1, 2, 6}, Most: 100}, func(got []byte, whole bool) error {
 			if !whole || !bytes.Equal(got, AppendString(AppendNumber(AppendString(nil, 1, fmt.Sprint("t", n)), 6, 7), 2, "l")) {
 				t.Errorf("%s: %q, whole: %t", method, got, whole)
 			}
@@ -77,7 +77,7 @@ func TestAThingThatIsTooLarge(t *testing.T) {
 	label := strings.Repeat("x", 100)
 	answer := answerWith(AppendString(AppendString(nil, 1, thing("large", nil, label)), 1, thing("small", nil, "y")))
 	var all []string
-	err := receiveEach(answer, controlMax, Pick{[]FieldNumber{1, 2}, 100}, func(got []byte, whole bool) error {
+	err := receiveEach(answer, controlMax, Pick{Fields: []FieldNumber{1, 2}, Most: 100}, func(got []byte, whole bool) error {
 		all = append(all, fmt.Sprintf("%q %t", got, whole))
 		return nil
 	})
@@ -138,7 +138,7 @@ func TestBrokenLists(t *testing.T) {
 		"a field that is cut": good[:len(good)-1], "no tag": {0x00}, "a group": {0x0b}, "a tag without an end": bytes.Repeat([]byte{0xff}, 11),
 		"a thing that is larger than the message": {0x0a, 0x05, 1}, "a field that is larger than the thing": AppendString(nil, 1, "\x0a\x05x"),
 	} {
-		if err := receiveEach(answerWith(message), controlMax, Pick{[]FieldNumber{1}, 100}, func([]byte, bool) error { return nil }); err == nil {
+		if err := receiveEach(answerWith(message), controlMax, Pick{Fields: []FieldNumber{1}, Most: 100}, func([]byte, bool) error { return nil }); err == nil {
 			t.Error(name)
 		}
 	}
@@ -162,7 +162,7 @@ func FuzzEach(f *testing.F) {
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, message []byte) {
 		var all [][]field
-		if err := receiveEach(answerWith(message), controlMax, Pick{[]FieldNumber{1, 6}, 1 << 20}, func(got []byte, whole bool) error {
+		if err := receiveEach(answerWith(message), controlMax, Pick{Fields: []FieldNumber{1, 6}, Most: 1 << 20}, func(got []byte, whole bool) error {
 			if !whole {
 				t.Errorf("%q is not whole", got)
 			}

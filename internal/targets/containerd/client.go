@@ -10,6 +10,9 @@ import (
 // A client asks containerd, or CRI-O, about one namespace.
 type client struct{ socket, namespace string }
 
+// noLabel is for questions about ids alone.
+var noLabel = targets.Need{Label: func(string) bool { return false }}
+
 func (c client) metadata() (all []grpc.Pair) {
 	if c.namespace != "" {
 		all = append(all, grpc.Pair{Name: "containerd-namespace", Value: c.namespace})
@@ -25,7 +28,7 @@ func (c client) call(ctx context.Context, method string, request []byte) ([]byte
 // it. containerd looks through all that it has for a beginning, and for an id at one place.
 func (c client) find(ctx context.Context, id string) (string, error) {
 	is := false
-	err := c.each(ctx, "Get", grpc.AppendString(nil, 1, id), func(item []byte, _ bool) error {
+	err := c.each(ctx, "Get", grpc.AppendString(nil, 1, id), noLabel, func(item []byte, _ bool) error {
 		one, err := madeOf(item)
 		is = one.id == id
 		return err
@@ -58,7 +61,7 @@ func (c client) find(ctx context.Context, id string) (string, error) {
 
 // ids lists those of the containers that begin with prefix.
 func (c client) ids(ctx context.Context, prefix string) (all []string, err error) {
-	err = c.list(ctx, question{prefix: prefix}, func(one made) error {
+	err = c.list(ctx, question{prefix: prefix, need: noLabel}, func(one made) error {
 		all = append(all, one.id)
 		return nil
 	})

@@ -20,8 +20,9 @@ type Kind struct {
 	FS          *cgroupfs.FS
 	Hierarchy   *cgroupfs.Hierarchy
 	SystemdRuns bool
-	Root        string // below which the usual socket is looked for
-	Address     string // $CONTAINERD_ADDRESS, as ctr has it; empty: the usual socket
+	Root        string       // below which the usual socket is looked for
+	Address     string       // $CONTAINERD_ADDRESS, as ctr has it; empty: the usual socket
+	Need        targets.Need // of what List lists
 }
 
 // Name returns "containerd".

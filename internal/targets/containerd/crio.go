@@ -29,8 +29,12 @@ func (c client) criList(ctx context.Context, q question, each func(made) error) 
 	if id := strings.Join(q.ids, " ") + q.prefix; targets.IsContainerID(id) { // one alone
 		filter = grpc.AppendString(nil, 1, id)
 	}
-	return cri.List(ctx, c.socket, cri.Containers, filter, []grpc.FieldNumber{1, listedState, listedLabels}, func(item []byte) error {
+	pick := grpc.Pick{Fields: []grpc.FieldNumber{1, listedState, listedLabels}, Needs: map[grpc.FieldNumber]func(string) bool{listedLabels: q.need.Label}}
+	return cri.List(ctx, c.socket, cri.Containers, filter, pick, func(item []byte, whole bool) error {
 		one := made{labels: map[string]string{}}
+		if !whole {
+			one.unknown = tooMany(cri.ThingMost)
+		}
 		err := grpc.Fields(item, func(number grpc.FieldNumber, value []byte) error {
 			switch number {
 			case 1:

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/weir-io/weir/internal/daemon/cri"
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
 )
@@ -161,7 +163,7 @@ func TestAContainerThatIsTooLarge(t *testing.T) {
 	if err != nil || len(got) != 5 || len(listed) != 5 || got["a"] != "first" || got["c"] != "third" {
 		t.Fatalf("%q, %v", got, err)
 	}
-	for id, why := range map[string]string{"b": "its specification is larger than containerd sends", "e": "its specification is larger than containerd sends", "f": "its labels have more than 64 KiB"} {
+	for id, why := range map[string]string{"b": "its specification is larger than containerd sends", "e": "its specification is larger than containerd sends", "f": "the labels that its plan can depend on have more than 64 KiB"} {
 		if want := "containerd:k8s.io/" + id + ": weir cannot tell its plan, and leaves its limits as they are: " + why; !strings.HasPrefix(got[id], want) {
 			t.Errorf("%s: %q", id, got[id])
 		}
@@ -172,6 +174,36 @@ func TestAContainerThatIsTooLarge(t *testing.T) {
 	for id, want := range map[string]bool{"b": true, "c": true, "g": false, "s": true} { // it can be found, though
 		if found, err := (client{k.Address, "k8s.io"}).find(t.Context(), id); (err == nil && found == id) != want {
 			t.Errorf("%s: %q, %v", id, found, err)
+		}
+	}
+}
+
+// Labels that nobody needs are passed over, of any size. CRI-O's are, too.
+func TestLabelsThatNobodyNeeds(t *testing.T) {
+	large := grpc.AppendString(grpc.AppendString(nil, 1, "chart"), 2, strings.Repeat("x", 10<<20))
+	small := grpc.AppendString(grpc.AppendString(nil, 1, "tier"), 2, "gold")
+	for name, service := range map[string]string{"containerd": "/containerd.", "CRI-O": cri.Service} {
+		k := Kind{Address: grpctest.Serve(t, func(method string, metadata http.Header, _ []byte) grpctest.Answer {
+			var one []byte
+			switch {
+			case !strings.HasPrefix(method, service):
+				return grpctest.Answer{Code: grpc.Unimplemented, Text: "unknown service " + method}
+			case strings.HasSuffix(method, "Namespaces/List"):
+				one = grpc.AppendString(nil, 1, criNamespace)
+			case service == cri.Service:
+				one = grpc.AppendNumber(grpc.AppendString(nil, 1, webID), listedState, 1)
+				one = grpc.AppendString(grpc.AppendString(one, listedLabels, string(large)), listedLabels, string(small))
+			default:
+				one = grpc.AppendString(grpc.AppendString(grpc.AppendString(nil, 1, webID), 2, string(large)), 2, string(small))
+			}
+			return grpctest.Answer{Message: grpc.AppendString(nil, 1, string(one))}
+		})}
+		for needed, want := range map[string]map[string]string{"tier": {"tier": "gold"}, "chart": nil, "": {}} {
+			k.Need.Label = func(name string) bool { return name == needed }
+			all, err := k.List(t.Context())
+			if err != nil || len(all) != 1 || (all[0].Unread == nil) == (needed == "chart") || !maps.Equal(all[0].Labels, want) {
+				t.Errorf("%s, %q: %.200v, %v", name, needed, all, err)
+			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ func asked(ids []string) (q question) {
 	return q
 }
 
-// List lists the containers of all namespaces with their labels, also of those that do not run,
+// List lists the containers of all namespaces with those of their labels that are needed, also of those that do not run,
 // but not Docker's. With whole ids of containers it lists these, or others too. One whose labels cannot be read keeps no
 // other from it.
 func (k Kind) List(ctx context.Context, ids ...string) ([]targets.Listed, error) {
@@ -27,7 +27,9 @@ func (k Kind) List(ctx context.Context, ids ...string) ([]targets.Listed, error)
 	var first error
 	answered := false
 	for _, socket := range k.sockets() {
-		some, err := k.list(ctx, socket, asked(ids))
+		q := asked(ids)
+		q.need = k.Need
+		some, err := k.list(ctx, socket, q)
 		if err == nil {
 			all, answered = append(all, some...), true
 		} else if first == nil {

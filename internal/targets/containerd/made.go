@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 const (
 	// filterMost bounds the ids that one question names.
 	filterMost = 16
-	// labelsMost bounds the id and the labels of one container, in bytes, so that no user can fill memory. A label
+	// labelsMost bounds the id and the needed labels of one container, in bytes, so that no user can fill memory. A label
 	// has at most 4096.
 	labelsMost = 64 << 10
 	// listMost bounds them for all containers.
@@ -35,6 +36,7 @@ type made struct {
 type question struct {
 	prefix string   // of their ids
 	ids    []string // whole ones, of which there are few; none: all
+	need   targets.Need
 }
 
 // is reports whether a container is asked for. (The filter's operator ~= matches a regular expression, in which the dots of
@@ -64,7 +66,7 @@ func (c client) list(ctx context.Context, q question, each func(made) error) err
 			return err
 		}
 		if !whole {
-			one.unknown = fmt.Sprintf("its labels have more than %d KiB", labelsMost>>10)
+			one.unknown = tooMany(labelsMost)
 		}
 		seen[one.id] = true
 		if size += len(item); size > listMost {
@@ -72,9 +74,9 @@ func (c client) list(ctx context.Context, q question, each func(made) error) err
 		}
 		return each(one)
 	}
-	err := c.each(ctx, "ListStream", q.request(), take)
+	err := c.each(ctx, "ListStream", q.request(), q.need, take)
 	if grpc.IsCode(err, grpc.Unimplemented) { // before containerd 1.2
-		err = c.each(ctx, "List", q.request(), take)
+		err = c.each(ctx, "List", q.request(), q.need, take)
 	}
 	switch {
 	case grpc.IsCode(err, grpc.Unimplemented):
@@ -85,9 +87,15 @@ func (c client) list(ctx context.Context, q question, each func(made) error) err
 	return err
 }
 
-// each asks containerd for containers, for their ids and labels.
-func (c client) each(ctx context.Context, method string, request []byte, take func(item []byte, whole bool) error) error {
-	return grpc.Each(ctx, c.socket, containers+method, request, grpc.Pick{Fields: []grpc.FieldNumber{1, 2}, Most: labelsMost}, take, c.metadata()...)
+// tooMany says that the labels of a container do not fit.
+func tooMany(most int) string {
+	return fmt.Sprintf("the labels that its plan can depend on have more than %d KiB", most>>10)
+}
+
+// each asks containerd for containers, for their ids and those of their labels that are needed.
+func (c client) each(ctx context.Context, method string, request []byte, need targets.Need, take func(item []byte, whole bool) error) error {
+	pick := grpc.Pick{Fields: []grpc.FieldNumber{1, 2}, Most: labelsMost, Needs: map[grpc.FieldNumber]func(string) bool{2: need.Label}}
+	return grpc.Each(ctx, c.socket, containers+method, request, pick, take, c.metadata()...)
 }
 
 // listUnsent lists the containers that containerd has not sent. One that is larger than it may send ends its list, and it
@@ -102,7 +110,7 @@ func (c client) listUnsent(ctx context.Context, q question, seen map[string]bool
 		if seen[id] || !q.is(id) {
 			continue
 		}
-		err := c.each(ctx, "Get", grpc.AppendString(nil, 1, id), take)
+		err := c.each(ctx, "Get", grpc.AppendString(nil, 1, id), q.need, take)
 		switch {
 		case grpc.IsCode(err, grpc.ResourceExhausted):
 			seen[id] = true

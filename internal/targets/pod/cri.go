@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/daemon/cri"
 	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A runtime is a container runtime with a CRI socket.
@@ -18,18 +19,25 @@ const service = cri.Service
 type sandbox struct {
 	id, namespace, name, uid string
 	labels, annotations      map[string]string
+	isCut                    bool // it has more of them than are kept
 }
 
+// namesAlone is for questions in which neither labels nor annotations are needed.
+var namesAlone = targets.Need{Label: func(string) bool { return false }, Annotation: func(string) bool { return false }}
+
 // sandboxes lists those that are ready. (ListPodSandbox: its filter's state is a message
-// with a number, and 0 is ready; its labels are entries of a map.) With labels it lists those that have them all.
-func (r runtime) sandboxes(ctx context.Context, labels map[string]string) ([]sandbox, error) {
+// with a number, and 0 is ready; its labels are entries of a map.) With labels it lists those that have them all. Of each
+// it has the labels and annotations that are needed.
+func (r runtime) sandboxes(ctx context.Context, labels map[string]string, need targets.Need) ([]sandbox, error) {
 	filter := grpc.AppendString(nil, 2, string(grpc.AppendNumber(nil, 1, 0)))
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		filter = grpc.AppendString(filter, 3, string(grpc.AppendString(grpc.AppendString(nil, 1, name), 2, labels[name])))
 	}
 	var all []sandbox
-	err := cri.List(ctx, r.socket, cri.Sandboxes, filter, []grpc.FieldNumber{1, 2, 5, 6}, func(item []byte) error {
+	pick := grpc.Pick{Fields: []grpc.FieldNumber{1, 2, 5, 6}, Needs: map[grpc.FieldNumber]func(string) bool{5: need.Label, 6: need.Annotation}}
+	err := cri.List(ctx, r.socket, cri.Sandboxes, filter, pick, func(item []byte, whole bool) error {
 		s, err := sandboxOf(item)
+		s.isCut = !whole
 		all = append(all, s)
 		return err
 	})
@@ -73,7 +81,7 @@ func sandboxOf(item []byte) (s sandbox, err error) {
 // (ListContainers: pod_sandbox_id is the filter's third field.)
 func (r runtime) containers(ctx context.Context, s sandbox) ([]string, error) {
 	var ids []string
-	err := cri.List(ctx, r.socket, cri.Containers, grpc.AppendString(nil, 3, s.id), []grpc.FieldNumber{1}, func(item []byte) error {
+	err := cri.List(ctx, r.socket, cri.Containers, grpc.AppendString(nil, 3, s.id), grpc.Pick{Fields: []grpc.FieldNumber{1}}, func(item []byte, _ bool) error {
 		id, _, _, err := containerOf(item)
 		ids = append(ids, id)
 		return err

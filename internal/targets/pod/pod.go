@@ -22,8 +22,9 @@ type Kind struct {
 	FS          *cgroupfs.FS
 	Hierarchy   *cgroupfs.Hierarchy
 	SystemdRuns bool
-	Root        string // below which crictl's configuration and the usual sockets are looked for
-	Endpoint    string // $CONTAINER_RUNTIME_ENDPOINT, as crictl has it; empty: its other rules
+	Root        string       // below which crictl's configuration and the usual sockets are looked for
+	Endpoint    string       // $CONTAINER_RUNTIME_ENDPOINT, as crictl has it; empty: its other rules
+	Need        targets.Need // of what List lists
 }
 
 // Name returns "pod".
@@ -50,7 +51,7 @@ func (k Kind) all(ctx context.Context) (all []sandbox) {
 		return nil
 	}
 	for _, socket := range sockets {
-		if some, err := (runtime{socket}).sandboxes(ctx, nil); err == nil {
+		if some, err := (runtime{socket}).sandboxes(ctx, nil, namesAlone); err == nil {
 			all = append(all, some...)
 		}
 	}
@@ -95,17 +96,17 @@ const (
 // weir has on record of them stays. The labels are those that kubelet gives to matching pods, so that a runtime
 // with many pods tells of these alone; if no pod has them, all are looked through, because others than kubelet make pods
 // too. nil: all are.
-func (k Kind) find(ctx context.Context, labels map[string]string, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
+func (k Kind) find(ctx context.Context, labels map[string]string, need targets.Need, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
 	if labels != nil {
-		if r, found, err = k.findAmong(ctx, labels, is); len(found) > 0 {
+		if r, found, err = k.findAmong(ctx, labels, need, is); len(found) > 0 {
 			return r, found, err
 		}
 	}
-	return k.findAmong(ctx, nil, is)
+	return k.findAmong(ctx, nil, need, is)
 }
 
 // findAmong is find among the pods that have labels.
-func (k Kind) findAmong(ctx context.Context, labels map[string]string, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
+func (k Kind) findAmong(ctx context.Context, labels map[string]string, need targets.Need, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
 	sockets, err := k.sockets()
 	if err != nil {
 		return r, nil, err
@@ -113,7 +114,7 @@ func (k Kind) findAmong(ctx context.Context, labels map[string]string, is func(s
 	var first error
 	answered, silent := false, false
 	for _, socket := range sockets {
-		all, err := runtime{socket}.sandboxes(ctx, labels)
+		all, err := runtime{socket}.sandboxes(ctx, labels, need)
 		if err != nil {
 			if first == nil || !silent && !isNoCRI(err) {
 				first, r = err, runtime{socket}
@@ -163,7 +164,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (targets.Target, error) 
 	if named {
 		labels = map[string]string{namespaceLabel: namespace, nameLabel: pod}
 	}
-	r, all, err := k.find(ctx, labels, func(s sandbox) bool {
+	r, all, err := k.find(ctx, labels, namesAlone, func(s sandbox) bool {
 		return isName(s.namespace) && isName(s.name) && (named && s.namespace == namespace && s.name == pod || !named && s.uid == name)
 	})
 	if err != nil && r.socket == "" {

@@ -39,7 +39,7 @@ type running struct {
 
 // running lists the containers that run, of pods that are ready, by their ids.
 func (r runtime) running(ctx context.Context) map[string]running {
-	sandboxes, err := r.sandboxes(ctx, nil)
+	sandboxes, err := r.sandboxes(ctx, nil, namesAlone)
 	if err != nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (r runtime) running(ctx context.Context) map[string]running {
 	// ListContainers: its filter's state is the second field, a message with a number, and 1 is running.
 	state := grpc.AppendString(nil, 2, string(grpc.AppendNumber(nil, 1, 1)))
 	all := map[string]running{}
-	err = cri.List(ctx, r.socket, cri.Containers, state, []grpc.FieldNumber{1, 2, 3}, func(item []byte) error {
+	err = cri.List(ctx, r.socket, cri.Containers, state, grpc.Pick{Fields: []grpc.FieldNumber{1, 2, 3}}, func(item []byte, _ bool) error {
 		id, in, name, err := containerOf(item)
 		if s, is := of[in]; err == nil && is && id != "" && isName(s.namespace) && isName(s.name) && isName(name) {
 			all[id] = running{targets.InPod{Namespace: s.namespace, Pod: s.name, Container: name}, s.uid}
