@@ -37,6 +37,7 @@ type Agent struct {
 	cluster  Cluster   // nil: no API server is asked
 
 	runtimeMost time.Duration // runtimeMost
+	settleMost  time.Duration // settleMost
 
 	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
@@ -69,7 +70,7 @@ func New(o Options) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), state: h.State, own: h.IsOwn(),
-		runtimeMost: runtimeMost, loaded: time.Now()}
+		runtimeMost: runtimeMost, settleMost: settleMost, loaded: time.Now()}
 	gate := &haste.Gate{}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended, Gate: gate}
 	if o.Cluster != nil {

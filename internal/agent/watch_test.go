@@ -80,7 +80,7 @@ func TestPlansThatAreAway(t *testing.T) {
 					t.Fatal(err)
 				}
 				longest, last = max(longest, time.Since(last)), time.Now()
-				time.Sleep(2 * settleTime)
+				time.Sleep(settleTime * 3 / 2)
 			}
 			d.until("large", func(s Status) bool { return has("large", reconcile.InForce)(s) && s.PlansError == "" })
 			if took := time.Since(last); took > absentTime/2 {

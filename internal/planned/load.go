@@ -102,12 +102,15 @@ func filesOf(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	var names []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") { // an editor's own, such as the dangling link by which Emacs locks a file
-			continue
-		}
-		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
+		if IsFile(e.Name()) {
 			names = append(names, filepath.Join(path, e.Name()))
 		}
 	}
 	return names, err
+}
+
+// IsFile reports whether a file of a directory has plans, by its name. A hidden one is an editor's own, such as the dangling
+// link by which Emacs locks a file.
+func IsFile(name string) bool {
+	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name))
 }
