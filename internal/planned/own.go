@@ -29,7 +29,7 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 	if m.owners != nil {
 		ask = m.owners
 	}
-	need := m.need()
+	need := NeedOf(m.Config)
 	all, err := ask(ctx, kind, need, ids...)
 	for i, l := range all {
 		all[i] = m.Now(l)
@@ -65,10 +65,10 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 	return all, nil
 }
 
-// need is which labels and annotations the plans and weir itself go by.
-func (m Manager) need() targets.Need {
+// NeedOf is which labels and annotations the plans and weir itself go by.
+func NeedOf(config *plans.Config) targets.Need {
 	labels := map[string]bool{plans.OwnLabel: true, podUIDLabel: true, podNamespaceLabel: true, containerNameLabel: true}
-	for _, a := range m.Config.Assignments {
+	for _, a := range config.Assignments {
 		for name := range a.Labels {
 			labels[name] = true
 		}

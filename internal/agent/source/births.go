@@ -132,13 +132,14 @@ func (b *Births) Take(its *planned.Birth, kind, name string) {
 
 // Learn notes containers as their engine describes them. With all, there are no others of the kind.
 func (b *Births) Learn(kind string, all bool, listed ...targets.Listed) {
+	config, _ := b.Options.Plans.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if all {
 		b.known.forgetAll(kind)
 	}
 	for _, l := range listed {
-		b.known.learn(kind, l)
+		b.known.learn(kind, l, config)
 	}
 }
 
@@ -281,7 +282,7 @@ func (b *Births) choose(m planned.Manager, g cgroupfs.Group, names []named) (l t
 	var all []targets.Listed
 	if kind, id, is := targets.ContainerOf(g); is && !isOuter(kind, g) {
 		b.mu.Lock()
-		if l, is := b.known.of(kind, id); is {
+		if l, is := b.known.of(kind, id, m.Config); is {
 			all = append(all, l)
 		}
 		b.mu.Unlock()

@@ -289,27 +289,28 @@ func TestLeftBirthsAreTriedAgain(t *testing.T) {
 // What is known of containers is bounded in bytes: one with large labels takes no other's place.
 func TestKnownIsBounded(t *testing.T) {
 	var k known
+	config := readPlans(t, "plans: {a: {write: 1MB/s}}\nassign: [{label: {l: x}, plan: a}]\n")
 	one := func(id string, label int) targets.Listed {
 		return targets.Listed{ID: id, Names: []string{id}, Labels: map[string]string{"l": strings.Repeat("x", label)}}
 	}
-	k.learn("docker", one("big", listedBytes))
-	if _, is := k.of("docker", "big"); is || k.bytes != 0 {
+	k.learn("docker", one("big", listedBytes), config)
+	if _, is := k.of("docker", "big", config); is || k.bytes != 0 {
 		t.Error("one that is too large is known")
 	}
 	large := listedBytes - 100
 	for i := range knownBytes/large + 10 {
-		k.learn([]string{"docker", "podman"}[i%2], one(strconv.Itoa(i), large))
+		k.learn([]string{"docker", "podman"}[i%2], one(strconv.Itoa(i), large), config)
 	}
 	if n := len(k.kinds["docker"]) + len(k.kinds["podman"]); k.bytes > knownBytes || n < knownBytes/listedBytes {
 		t.Errorf("%d are known, with %d bytes", n, k.bytes)
 	}
-	k.learn("docker", one("new", large))
-	if _, is := k.of("docker", "new"); is {
+	k.learn("docker", one("new", large), config)
+	if _, is := k.of("docker", "new", config); is {
 		t.Error("there was no place")
 	}
-	k.learn("docker", one("0", 1)) // it was renamed
-	k.learn("docker", one("new", large-1000))
-	if _, is := k.of("docker", "new"); !is {
+	k.learn("docker", one("0", 1), config) // it was renamed
+	k.learn("docker", one("new", large-1000), config)
+	if _, is := k.of("docker", "new", config); !is {
 		t.Error("there is a place")
 	}
 	k.forget("podman", "1")
@@ -319,7 +320,7 @@ func TestKnownIsBounded(t *testing.T) {
 		t.Errorf("%d bytes of nothing", k.bytes)
 	}
 	for i := range knownMost + 5 {
-		k.learn("docker", one(strconv.Itoa(i), 1))
+		k.learn("docker", one(strconv.Itoa(i), 1), config)
 	}
 	if n := len(k.kinds["docker"]); n != knownMost {
 		t.Errorf("%d are known", n)
