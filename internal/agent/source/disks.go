@@ -31,7 +31,7 @@ const (
 
 // A Disks tells of targets that may have got a disk while they run: of all, when a disk is mounted, when a place of a plan
 // leads to another disk, or when a device is there that a plan names; of libvirt's domains, when any device is new, or
-// libvirt stores what its domains have. A disk that only a process in its own mount namespace sees is found by the next
+// libvirt stores that a domain has another disk. A disk that only a process in its own mount namespace sees is found by the next
 // comparison.
 type Disks struct {
 	Root  string // below which the host's files are
@@ -170,14 +170,7 @@ func (d *Disks) look(changed bool) *sight {
 	if devices, err := d.devices(); err == nil {
 		now.devices = devices
 	}
-	now.domains = nil
-	for _, folder := range vm.Folders(d.Root) {
-		at := int64(0)
-		if info, err := os.Stat(folder); err == nil {
-			at = info.ModTime().UnixNano()
-		}
-		now.domains = append(now.domains, at)
-	}
+	now.domains = vm.Store(d.Root, now.domains)
 	return &now
 }
 

@@ -59,6 +59,16 @@ func (d changing) mount(line string) {
 	d.edit(func(text string) string { return text + line + "\n" })
 }
 
+// domain is what libvirt stores of one, in short.
+const domain = "<domstatus state='running'>\n  <currentMemory>100</currentMemory>\n  <disk type='file' device='disk'>\n    <source file='/a'/>\n  </disk>\n"
+
+// store has libvirt store a domain.
+func (d changing) store(name, text string) {
+	d.t.Helper()
+	file := filepath.Join(d.Root, "run/libvirt/qemu", name+".xml")
+	d.must(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file))
+}
+
 // A running target may have another disk after some changes of mounts and devices. After most, as those of each container's
 // start, none has.
 func TestWhoMayHaveAnotherDisk(t *testing.T) {
@@ -89,15 +99,18 @@ func TestWhoMayHaveAnotherDisk(t *testing.T) {
 			d.must(os.Rename(link(d, "254:16"), link(d, "x")), os.Symlink("../../devices/x", link(d, "254:16")), os.Remove(link(d, "x")))
 		}, true, true},
 		{"the end of a device", places, func(d changing) { d.must(os.Remove(link(d, "254:16"))) }, false, false},
-		{"a domain that gets a disk", places, func(d changing) {
-			file := filepath.Join(d.Root, "run/libvirt/qemu/db.xml")
-			d.must(os.WriteFile(file+".new", nil, 0o600), os.Rename(file+".new", file))
-		}, false, true},
+		{"a domain that gets a disk", places, func(d changing) { d.store("db", domain+"<source file='/b'/>\n") }, false, true},
+		{"a domain that gets another disk", places, func(d changing) { d.store("db", strings.Replace(domain, "/a", "/b", 1)) }, false, true},
+		{"a domain that gets more memory", places, func(d changing) { d.store("db", strings.Replace(domain, "100", "200", 1)) }, false, false},
+		{"a new domain", places, func(d changing) { d.store("db-2", domain) }, false, true},
+		{"the end of a domain", places, func(d changing) { d.must(os.Remove(filepath.Join(d.Root, "run/libvirt/qemu/db.xml"))) }, false, false},
 		{"other plans alone", places, func(d changing) { d.Plans.Set(readPlans(d.t, strings.ReplaceAll(places, "/srv/db/x", "/data/x"))) }, false, false},
 	} {
 		d := newChanging(t, c.config)
 		folder := filepath.Join(d.Root, "run/libvirt/qemu")
-		d.must(os.MkdirAll(folder, 0o700), os.Chtimes(folder, time.Unix(1, 0), time.Unix(1, 0)))
+		d.must(os.MkdirAll(folder, 0o700))
+		d.store("db", domain)
+		d.must(os.Chtimes(folder, time.Unix(1, 0), time.Unix(1, 0)))
 		d.Open()
 		c.do(d)
 		if all, domains := d.look(true).news(d.was); all != c.all || domains != c.domains {

@@ -7,6 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/mountinfo"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/targets/vm"
 )
 
 // A sight is what the disks of running targets depend on, as it was at one time.
@@ -14,7 +15,7 @@ type sight struct {
 	places  places
 	mounts  map[mount]bool
 	devices map[blkdev.Number]uint64 // block devices, with the inodes of their links in sysfs: a new one has another inode
-	domains []int64                  // when libvirt last stored what its domains have
+	domains vm.Stored                // what libvirt has stored of its domains
 }
 
 // A mount is what counts of one: which disk it is of. Container runtimes mount one of some disk all the time.
@@ -76,8 +77,5 @@ func (s *sight) news(was *sight) (all, domains bool) {
 			all = all || s.places.devices || s.mounts[mount{number: number}]
 		}
 	}
-	for i, at := range s.domains {
-		domains = domains || i >= len(was.domains) || was.domains[i] != at
-	}
-	return all, domains
+	return all, domains || s.domains.IsNews(was.domains)
 }

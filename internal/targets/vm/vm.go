@@ -42,15 +42,6 @@ const nameMax = 251
 // folder is where a driver stores which domains run.
 func (k Kind) folder(driver string) string { return filepath.Join(k.Root, "run/libvirt", driver) }
 
-// Folders are where libvirt stores which domains run and what they have. A file there is replaced whenever a domain
-// gets or loses a disk (qemuDomainAttachDeviceLiveAndConfig in src/qemu/qemu_driver.c), so the folder's time changes.
-func Folders(root string) (all []string) {
-	for _, driver := range drivers {
-		all = append(all, Kind{Root: root}.folder(driver))
-	}
-	return all
-}
-
 // Live names the running domains whose names begin with prefix, for completion.
 func (k Kind) Live(prefix string) []string {
 	var names []string
