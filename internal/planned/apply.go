@@ -223,7 +223,7 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 		its.catchUp(ctx, t)
 	}
 	if t.State != Differs {
-		return nil
+		return m.amend(ctx, t, dry)
 	}
 	next := m.recordOf(*t)
 	until := next.with(t.record) // until the change is done, either rate can be in force

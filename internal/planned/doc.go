@@ -18,7 +18,7 @@
 // A record has two more purposes. It says which disks the processes of a group had mounted: they can hide one from weir,
 // and write to it all the same, so a limit on all that they have mounted stays there (seen). And it says which limits come
 // from what weird alone is told. As long as weird has not read that again, they stay, and are not raised
-// (plans.Choice.Unread).
+// (plans.Choice.Unread). So a record is brought up to date also where all rates are in force (amend).
 package planned
 
 import (

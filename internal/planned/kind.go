@@ -122,9 +122,14 @@ func (m Manager) catchUp(ctx context.Context, t *Target) {
 	if err != nil || r == nil || t.record.agrees(r) {
 		return // one that cannot be read is written anew
 	}
+	m.lookAgain(ctx, t, r)
+}
+
+// lookAgain looks at a target of which another record was read since it was found.
+func (m Manager) lookAgain(ctx context.Context, t *Target, r *record) {
 	t.record = r
 	now := m.look(ctx, t.key, t.Choice, r)
-	if now.Name, now.key = t.Name, t.key; now.State == Differs || now.State == InForce {
+	if now.Name, now.ID, now.key = t.Name, t.ID, t.key; now.State == Differs || now.State == InForce {
 		*t = now
 	}
 }

@@ -72,6 +72,9 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 				continue
 			}
 		}
+		if err := k.manager.Amend(ctx, t); err != nil {
+			errs = append(errs, err)
+		}
 		if names == nil && !k.began || k.isWaited() && t.IsNew() {
 			_ = k.manager.First(t) // Put says what is wrong, if it still is
 		}
@@ -89,11 +92,11 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 	return all, err
 }
 
-// isBeside reports whether all that an error is about are damaged records, and targets of which their owner does not tell
-// enough: all others were looked at.
+// isBeside reports whether all that an error is about are damaged records, those that could not be brought up to date, and
+// targets of which their owner does not tell enough: all others were looked at.
 func isBeside(err error) bool {
 	switch e := err.(type) {
-	case *state.DamagedError, *targets.UnreadError:
+	case *state.DamagedError, *targets.UnreadError, *planned.RecordError:
 		return true
 	case interface{ Unwrap() []error }:
 		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !isBeside(one) })

@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/state"
@@ -87,5 +89,39 @@ func TestAPlanMovesToAnotherKind(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(records); err != nil || len(entries) != 1 || filepath.Join(records, entries[0].Name()) != of("docker:"+webID) {
 		t.Errorf("on record %v, %v", entries, err)
+	}
+}
+
+// Another plan asks for the same rates: a look has that on record, and nothing is left to be put. A record that cannot be
+// written keeps no other target from its look.
+func TestALookAmendsTheRecord(t *testing.T) {
+	k, kernel, _ := newSource(t, &docker{}, config)
+	k.opened = time.Now() // the host takes rules: it is not opened anew
+	look := func() reconcile.Target {
+		t.Helper()
+		all, err := k.Look(t.Context(), []string{webID})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		return all[0]
+	}
+	if err := k.Put(t.Context(), look().Key); err != nil {
+		t.Fatal(err)
+	}
+	other, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte(strings.ReplaceAll(config, "small", "other"))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.options.Plans.Set(other)
+	kernel.Writes = nil
+	if one := look(); one.Differs() || one.Plan != "other" || len(kernel.Writes) != 0 {
+		t.Errorf("%+v, %v", one, kernel.Writes)
+	}
+	text, err := os.ReadFile(filepath.Join(k.host.Root, "var/lib/weir/plans/docker%3A"+webID+".json"))
+	if err != nil || !strings.Contains(string(text), `"plan":"other"`) {
+		t.Errorf("on record: %s, %v", text, err)
+	}
+	if !isBeside(fmt.Errorf("x: %w", &planned.RecordError{Target: "x", Err: os.ErrPermission})) {
+		t.Error("a record that is not written has all looked at again")
 	}
 }
