@@ -88,7 +88,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 	left, err := recorded(m.Host.Root)
 	m = m.forMany()
 	errs := []error{err}
-	h := heirs{m, map[string]listing{}}
+	h := newHeirs(m)
 	for _, kind := range kinds {
 		if !m.Config.Needs(kind) {
 			continue
@@ -126,6 +126,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 	all = onceEach(all)
 	for i := range all {
 		h.settle(ctx, &all[i])
+		h.yield(ctx, &all[i])
 		if heir := all[i].heir; heir != nil {
 			if its := slices.IndexFunc(all, func(t Target) bool { return t.key == heir.key }); its >= 0 {
 				all[i].heir = &all[its]
@@ -145,7 +146,7 @@ func onceEach(all []Target) []Target {
 		}
 		was, there := first[t.group.Path()]
 		if there && t.State != Failed {
-			t.State, t.Err = Failed, fmt.Errorf("it is in the same cgroup as %s (%s), which has a plan; write an assignment for one of them only", was, t.group.Path())
+			t.State, t.Err = Failed, errShared(was, t.Path())
 		}
 		if !there {
 			first[t.group.Path()] = t.Name

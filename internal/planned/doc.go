@@ -19,6 +19,9 @@
 // and write to it all the same, so a limit on all that they have mounted stays there (seen). And it says which limits come
 // from what weird alone is told. As long as weird has not read that again, they stay, and are not raised
 // (plans.Choice.Unread). So a record is brought up to date also where all rates are in force (amend).
+//
+// Where two kinds name one group, the target of the earlier kind has it. The other one leaves its limits alone, by their
+// record, as long as it cannot be told what that target is to have (yield).
 package planned
 
 import (

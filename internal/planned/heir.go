@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -19,6 +22,15 @@ const heirMost = time.Second
 type heirs struct {
 	m     Manager
 	lists map[string]listing // of the kinds that were asked
+	// records reads what is on record, once. One that cannot be read is told of elsewhere.
+	records func() map[string]*record
+}
+
+func newHeirs(m Manager) heirs {
+	return heirs{m, map[string]listing{}, sync.OnceValue(func() map[string]*record {
+		all, _ := recorded(m.Host.Root)
+		return all
+	})}
 }
 
 // A listing is what a kind has answered.
@@ -52,16 +64,11 @@ func (h heirs) of(ctx context.Context, t Target) (*Target, error) {
 		if kind == kindOf(t.key) || !h.m.Config.Needs(kind) || !mayHave(kind, *t.found) {
 			continue
 		}
-		list, asked := h.lists[kind]
-		if !asked {
-			h.m.giveWay(ctx)
-			list.all, list.err = h.m.list(ctx, kind)
-			h.lists[kind] = list
-		}
+		list := h.list(ctx, kind)
 		if list.err != nil {
 			return nil, list.err
 		}
-		if len(list.all) == 0 {
+		if !slices.ContainsFunc(list.all, func(l targets.Listed) bool { return has(l, *t.found) }) { // another daemon of the kind may have it
 			if err := h.isDown(ctx, kind, *t.found); err != nil {
 				return nil, err
 			}
@@ -74,6 +81,9 @@ func (h heirs) of(ctx context.Context, t Target) (*Target, error) {
 				return nil, l.Unread
 			}
 			one := Target{Name: l.String(), Choice: h.m.ChoiceOf(l), State: NoPlan, host: h.m.Host, key: keyOf(l)}
+			if one.Choice.IsNone() && one.Choice.Unread != (plans.Unread{}) {
+				return nil, fmt.Errorf("%s: it is not known now what its pod asks for", l)
+			}
 			if one.Choice.IsNone() {
 				continue
 			}
@@ -90,6 +100,17 @@ func (h heirs) of(ctx context.Context, t Target) (*Target, error) {
 		}
 	}
 	return nil, nil
+}
+
+// list asks a kind, once.
+func (h heirs) list(ctx context.Context, kind string) listing {
+	list, asked := h.lists[kind]
+	if !asked {
+		h.m.giveWay(ctx)
+		list.all, list.err = h.m.list(ctx, kind)
+		h.lists[kind] = list
+	}
+	return list
 }
 
 // isDown says that a container's daemon does not answer, while the container runs: it comes back, and tells then which plan the

@@ -71,9 +71,10 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	if names == nil && silent == nil {
 		all = append(all, m.ofLeft(ctx, kind, left)...)
 	}
-	h := heirs{m, map[string]listing{}}
+	h := newHeirs(m)
 	for i := range all {
 		h.settle(ctx, &all[i])
+		h.yield(ctx, &all[i])
 	}
 	return all, errors.Join(append(errs, unread, silent)...)
 }

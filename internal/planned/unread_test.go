@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/lab"
 )
 
 // A container whose owner does not tell its labels keeps the limits that it has, and their record. Others are looked at.
@@ -84,7 +85,7 @@ func TestAnHeirWhosePlanCannotBeTold(t *testing.T) {
 	m := w.manager(t, "")
 	m.Config.Annotated = true
 	for _, unread := range []*targets.UnreadError{nil, {Target: "x"}} {
-		h := heirs{m, map[string]listing{"containerd": {all: []targets.Listed{{Kind: "containerd", Name: "k8s.io/" + dbID, ID: dbID, Unread: unread}}}}}
+		h := heirs{m: m, lists: map[string]listing{"containerd": {all: []targets.Listed{{Kind: "containerd", Name: "k8s.io/" + dbID, ID: dbID, Unread: unread}}}}}
 		heir, err := h.of(t.Context(), Target{key: "unit:x.scope", found: &targets.Target{Group: g}})
 		if heir != nil || errors.Is(err, error(unread)) != (unread != nil) {
 			t.Errorf("%+v, %v", heir, err)
@@ -144,5 +145,37 @@ func TestAPodWhosePlanCannotBeTold(t *testing.T) {
 	}
 	if _, err := m.Apply(t.Context(), false); err == nil || w.inForce(t, "") != pod || w.inForce(t, dbID) != container {
 		t.Errorf("the pod has %q, its container %q, %v", w.inForce(t, ""), w.inForce(t, dbID), err)
+	}
+}
+
+// Nor can it be told of a pod as long as the API server is not read.
+func TestAnHeirThatIsNotRead(t *testing.T) {
+	lab.Unit(t)
+	w := newPods(t, nil)
+	io, err := w.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := io.Group("/kubepods/pod" + podUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := w.manager(t, "")
+	m.Config.Annotated = true
+	for name, c := range map[string]struct {
+		live  live
+		heir  string
+		fails bool
+	}{
+		"nothing is read":      {live{unread: true}, "", true},
+		"its volumes are not":  {live{is: true, unreadVolumes: true}, "", true},
+		"it has a limit":       {live{is: true, all: map[string]string{"weir.io/write": "5M"}, unreadVolumes: true}, "pod:" + podUID, false},
+		"it asks for no limit": {live{is: true}, "", false},
+	} {
+		m.Live = &c.live
+		heir, err := newHeirs(m).of(t.Context(), Target{key: "unit:x.slice", found: &targets.Target{Group: g}, group: &g})
+		if (err != nil) != c.fails || (heir != nil) != (c.heir != "") || heir != nil && heir.key != c.heir {
+			t.Errorf("%s: %+v, %v", name, heir, err)
+		}
 	}
 }

@@ -82,6 +82,8 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	e.Name, e.Plan, e.Group, e.id, e.lacks = t.Name, t.Plan, t.Group, t.ID, t.Lacks
 	if t.Err == nil {
 		t.Err = c.claim(now, e, t)
+	} else {
+		e.denied = c.isOthers(t) // that may be why
 	}
 	want := t.want()
 	switch {

@@ -76,3 +76,23 @@ func TestAFreedGroupIsTold(t *testing.T) {
 		u.inForce(t)
 	}, newStandIn("docker", "web"), unit)
 }
+
+// A target that could not be looked at, or must not be limited, while another one has its group is tried at once when that one
+// leaves the group: the group may have been the reason.
+func TestAFreedGroupOfATargetThatFails(t *testing.T) {
+	lab.Unit(t)
+	c := NewCore("docker", "unit")
+	c.Decide(begin, web(0, 10))
+	c.Done(begin, "docker:1", nil)
+	unit := web(10, 20)
+	unit.Key, unit.Name, unit.Err = "unit:docker-1.scope", "unit:docker-1.scope", errors.New("it is in the same cgroup")
+	now := begin
+	for range 8 {
+		now = now.Add(time.Hour)
+		c.Decide(now, unit)
+	}
+	c.Keep("docker", nil, nil)
+	if kinds := c.Freed(); !slices.Equal(kinds, []string{"unit"}) {
+		t.Errorf("%q", kinds)
+	}
+}

@@ -30,6 +30,12 @@ func (c *Core) forget(key string) {
 	delete(c.waiting, key)
 }
 
+// isOthers reports whether another target has the group that a target is to have.
+func (c *Core) isOthers(t Target) bool {
+	by := c.groups[t.Group]
+	return t.Plan != NoPlan && by != "" && by != t.Key
+}
+
 // A limited group has the limits of a target in force.
 type limited struct{ kind, name, group string }
 
