@@ -24,6 +24,7 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	pods   map[string]*known // by UID
+	ended  map[string]bool   // UIDs of pods that were known, and are not there any more
 	number uint64            // of pods that were ever known
 	spaces map[string]space  // that name a plan, by UID
 	// All of them were read once.
@@ -54,7 +55,7 @@ type space struct{ name, plan string }
 // the limits that CSI drivers keep with them. It does nothing before Run.
 func New(c *Client, node string, volumes bool, o agent.ClusterOptions) *Cluster {
 	return &Cluster{client: c, node: node, volumes: volumes, options: o, patience: watchTime, every: tellEvery,
-		pods: map[string]*known{}, spaces: map[string]space{}, claims: newClaims(), told: map[string]string{}, failed: map[string]map[string]bool{}}
+		pods: map[string]*known{}, ended: map[string]bool{}, spaces: map[string]space{}, claims: newClaims(), told: map[string]string{}, failed: map[string]map[string]bool{}}
 }
 
 // Run reads and tells until the context ends.
@@ -176,6 +177,7 @@ func (c *Cluster) setPod(o object) {
 		c.number++
 		p = &known{namespace: m.Namespace, name: m.Name, number: c.number, told: map[what]string{byAnnotation: was, byEvent: was}}
 		c.pods[m.UID] = p
+		delete(c.ended, m.UID)
 		c.claim(p, o)
 	} else if p.more {
 		c.claim(p, o)
@@ -228,13 +230,29 @@ func (c *Cluster) checkAgain() {
 func (c *Cluster) endPod(o object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.pods, o.Metadata.UID)
+	c.drop(o.Metadata.UID)
 	c.follow()
+}
+
+// drop forgets a pod that is not there any more, but for its UID.
+func (c *Cluster) drop(uid string) {
+	if c.pods[uid] == nil {
+		return
+	}
+	delete(c.pods, uid)
+	if len(c.ended) >= podsMost {
+		clear(c.ended)
+	}
+	c.ended[uid] = true
 }
 
 func (c *Cluster) keepPods(there func(string) bool) {
 	c.mu.Lock()
-	maps.DeleteFunc(c.pods, func(uid string, _ *known) bool { return !there(uid) })
+	for uid := range c.pods {
+		if !there(uid) {
+			c.drop(uid)
+		}
+	}
 	c.follow()
 	first := !c.podsListed
 	c.podsListed = true

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,38 @@ func TestRead(t *testing.T) {
 	}
 	f.tell(pods, eventOf("MODIFIED", objectOf("prod", "b", "ub", "11", nil)))
 	f.await("right annotations", func() bool { return c.whatIsRead("ub") == "own volumes" })
+}
+
+// A pod that is removed by force is not in the cluster any more, while its containers run on: what it has had stays until they
+// have ended. So it is with one that a later list does not have.
+func TestReadOfAPodThatIsGone(t *testing.T) {
+	lab.Unit(t)
+	f := newFake(t)
+	f.lists[pods] = []string{objectOf("prod", "a", "ua", "3", writes("1Mi")) + "," + objectOf("prod", "b", "ub", "3", writes("1Mi"))}
+	c := f.run()
+	f.await("the pods", func() bool { return c.whatIsRead("ua")+" "+c.whatIsRead("ub") == "own volumes own volumes" })
+	f.tell(pods, eventOf("DELETED", objectOf("prod", "a", "ua", "11", nil)))
+	f.await("the end of a pod", func() bool { return c.whatIsRead("ua") == "" })
+	c.keepPods(func(string) bool { return false })
+	if got := c.whatIsRead("ub"); got != "" {
+		t.Errorf("ub: %q", got)
+	}
+	if got := c.whatIsRead("static"); got != "own volumes" {
+		t.Errorf("static: %q", got)
+	}
+	f.tell(pods, eventOf("ADDED", objectOf("prod", "a", "ua", "12", nil)))
+	f.await("the pod, again", func() bool { return c.whatIsRead("ua") == "own volumes" })
+	for i := range podsMost + 1 {
+		c.mu.Lock()
+		c.pods[fmt.Sprint(i)] = &known{}
+		c.drop(fmt.Sprint(i))
+		c.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.ended); n > podsMost {
+		t.Errorf("%d UIDs are kept", n)
+	}
 }
 
 // As long as the API server does not let the pods be read, nothing is known of any.
