@@ -47,14 +47,19 @@ func (m Manager) Now(l targets.Listed) targets.Listed {
 	return l
 }
 
-// unread is what has not been read yet of what a target may ask for.
+// unread is what has not been read yet of what a target may ask for. A container can run on without what holds its pod, and
+// its runtime does not list the pod then.
 func (m Manager) unread(l targets.Listed) plans.Unread {
 	uid, _, is := podOf(l)
-	if m.Live == nil || !is {
+	if !is {
 		return plans.Unread{}
 	}
-	of, volumes := m.Live.Read(uid)
-	return plans.Unread{Own: !of, Volumes: !volumes && l.Kind == "pod"}
+	u := plans.Unread{Own: l.Kind == "containerd" && m.Now(l).Annotations == nil}
+	if m.Live != nil {
+		of, volumes := m.Live.Read(uid)
+		u.Own, u.Volumes = u.Own || !of, !volumes && l.Kind == "pod"
+	}
+	return u
 }
 
 // ofSpace is the plan that a pod's namespace names; nil: it names none.

@@ -1,6 +1,7 @@
 package planned
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
@@ -178,4 +179,42 @@ func TestAnHeirThatIsNotRead(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, heir, err)
 		}
 	}
+}
+
+// What holds a pod has ended, and its runtime does not list the pod any more: a container of it that runs on keeps the limits
+// of the pod's annotations, and has no others.
+func TestAContainerWhosePodIsNotListed(t *testing.T) {
+	lab.Unit(t)
+	all := map[string]string{"weir.io/write.main": "5M"}
+	w := newPods(t, all)
+	m := w.manager(t, "")
+	m.Config.Annotated = true
+	apply := func(want string) {
+		t.Helper()
+		if _, err := m.Apply(t.Context(), false); err != nil || w.inForce(t, dbID) != want {
+			t.Errorf("%q, want %q: %v", w.inForce(t, dbID), want, err)
+		}
+	}
+	const five = "254:0 rbps=- wbps=5000000 riops=- wiops=-; 254:16 rbps=- wbps=5000000 riops=- wiops=-;"
+	apply(five)
+	m.owners = func(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
+		if kind == "pod" {
+			return nil, nil
+		}
+		return w.host.List(ctx, kind, ids...)
+	}
+	w.Writes = nil
+	for range 2 {
+		apply(five)
+	}
+	m.Live = &live{unread: true}
+	apply(five)
+	m.Live = nil
+	found, err := m.OfKind(t.Context(), "containerd", []string{dbID})
+	if err != nil || len(found) != 1 || found[0].State != InForce || len(w.Writes) != 0 {
+		t.Errorf("%+v, %v; %v", found, err, w.Writes)
+	}
+	m.owners = nil
+	delete(all, "weir.io/write.main")
+	apply("")
 }
