@@ -32,7 +32,7 @@ func (a *Agent) watch(ctx context.Context) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir, file = filepath.Dir(dir), filepath.Base(dir)
 	}
-	told, quiet := "", time.Duration(0)
+	told, quiet := "", settleTime // what has changed since the plans were first loaded may be half written
 	for {
 		changes, err := watchDir(dir, file)
 		if err == nil {
@@ -95,8 +95,8 @@ func isNews(told *string, err error) bool {
 	return text != was
 }
 
-// reloadOn loads the plans at once, or after their files were quiet for a time, and then after each change, until the
-// directory is gone or the context ends.
+// reloadOn loads the plans after their files were quiet for a time, and then after each change, until the directory is
+// gone or the context ends.
 func (a *Agent) reloadOn(ctx context.Context, changes *watched, quiet time.Duration) error {
 	defer context.AfterFunc(ctx, func() { _ = changes.SetReadDeadline(time.Unix(1, 0)) })()
 	for first := true; ; first = false {
@@ -108,7 +108,7 @@ func (a *Agent) reloadOn(ctx context.Context, changes *watched, quiet time.Durat
 			}
 			quiet = settleTime
 		}
-		if news && quiet > 0 {
+		if news {
 			var err error
 			if late, err = changes.settle(ctx, quiet, a.settleMost); err != nil {
 				return err
@@ -117,7 +117,7 @@ func (a *Agent) reloadOn(ctx context.Context, changes *watched, quiet time.Durat
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case changes.gone || !first && !changes.isThere():
+		case changes.gone || !changes.isThere():
 			return errGone
 		case !news:
 			continue

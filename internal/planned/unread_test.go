@@ -197,11 +197,11 @@ func TestAContainerWhosePodIsNotListed(t *testing.T) {
 	}
 	const five = "254:0 rbps=- wbps=5000000 riops=- wiops=-; 254:16 rbps=- wbps=5000000 riops=- wiops=-;"
 	apply(five)
-	m.owners = func(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
+	m.owners = func(ctx context.Context, kind string, need targets.Need, ids ...string) ([]targets.Listed, error) {
 		if kind == "pod" {
 			return nil, nil
 		}
-		return w.host.List(ctx, kind, ids...)
+		return w.host.List(ctx, kind, need, ids...)
 	}
 	w.Writes = nil
 	for range 2 {

@@ -22,7 +22,7 @@ func TestAGroupOfATargetThatIsNotRead(t *testing.T) {
 	lab.Unit(t)
 	nothing := func(*world, *Manager) {}
 	unknown := func(w *world, m *Manager) {
-		m.owners = func(_ context.Context, kind string, _ ...string) ([]targets.Listed, error) {
+		m.owners = func(_ context.Context, kind string, _ targets.Need, _ ...string) ([]targets.Listed, error) {
 			if kind == "unit" {
 				return []targets.Listed{{Kind: kind, Name: scopeOfWeb, Names: []string{scopeOfWeb}}}, nil
 			}
