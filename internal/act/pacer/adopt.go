@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -28,6 +29,7 @@ const orphanAgain = time.Second
 func (s *server) adopt(whether func(Place) bool) {
 	var left []Place
 	var errs []error
+	cells := sync.OnceValue(func() []cgroupfs.Group { return cellsOf(s.fs) })
 	err := state.Sweep(s.dir, recordKind, func(j Job) error {
 		if !whether(j.Limited) {
 			if s.of(j.Limited) != nil || s.waiting[j.Limited] != nil { // somebody has set it since, by a record that is locked
@@ -56,11 +58,31 @@ func (s *server) adopt(whether func(Place) bool) {
 		}
 		if p := s.of(j.Limited); p != nil {
 			p.forgive()
+			p.cells.inherit(cells())
 			s.jobs[p].resumed = true
 		}
 		return nil
 	})
 	s.orphans = orphans{left, errors.Join(append(errs, err)...), clockNow() + orphanAgain}
+}
+
+// inherit takes over the cells that a dead pacer has made, also those that are empty: they are removed as
+// the others are. Nobody else would do it, and the owner of the group above could not remove that group.
+func (c *cells) inherit(all []cgroupfs.Group) {
+	within := c.limited // where its cells are
+	if c.v1() {
+		within = c.fs.With(Freezer).Root()
+	}
+	for _, own := range all {
+		home := own.Parent()
+		if own.Hierarchy() != within.Hierarchy() || !PlaceOf(within, "").Holds(PlaceOf(own, "")) || !own.In(c.name) || home.In(c.name) {
+			continue
+		}
+		c.try(home, clockNow(), func() error {
+			_, err := c.make(home)
+			return err
+		})
+	}
 }
 
 // leaveRecords leaves all groups to the next pacer.

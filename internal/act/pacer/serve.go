@@ -114,7 +114,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err
 		s.guards = nil
 	}
 	s.thaw()
-	return errors.Join(err, s.escapes.close(), s.partial.close(), removeKey(fs))
+	return errors.Join(err, s.escapes.close(), s.partial.close(), removeKey(fs), removeStrays(dir, fs))
 }
 
 // takeOverMax is how long the lock of a killed pacer may stay taken after its guard has seen

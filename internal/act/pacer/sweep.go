@@ -106,11 +106,16 @@ func StandingOf(dir state.Dir) Standing {
 // AwaitNeed waits until a group is held on record, or the context ends.
 func AwaitNeed(ctx context.Context, dir state.Dir) error { return dir.Await(ctx, recordKind) }
 
-// Sweep resumes the groups of a dead pacer, and starts another pacer for them.
+// Sweep resumes the groups of a dead pacer, and starts another pacer for them. It removes cells that
+// are nobody's.
 func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if os.Geteuid() != 0 { // it is root's
 		return nil
 	}
+	return errors.Join(sweep(dir, fs), removeStrays(dir, fs))
+}
+
+func sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	key, some := keyOf(fs)
 	if some {
 		some, _ = key.Exists()

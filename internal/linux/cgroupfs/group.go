@@ -8,6 +8,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,6 +98,13 @@ func (g Group) ID() (uint64, error) {
 func (g Group) Maker() (uid uint32, err error) {
 	st, err := g.stat()
 	return st.Uid, err
+}
+
+// ThereSince is a time at which the group was there already. It is when the group was made, or later: kernfs
+// gives a directory the time at which the kernel has made its inode, which it drops where memory is short.
+func (g Group) ThereSince() (time.Time, error) {
+	st, err := g.stat()
+	return time.Unix(st.Mtim.Unix()), err
 }
 
 func (g Group) stat() (st unix.Stat_t, err error) {
