@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -111,6 +112,82 @@ func TestIdleTimeIsNoCredit(t *testing.T) {
 		if off := (v.Took - c.took).Abs(); v.State != c.want || off > second/10+c.took/20 || (v.Burst != nil) != (c.want == NotHeld) {
 			t.Errorf("%s: %+v (%+v), want %s in %s", name, v, v.Burst, c.want, c.took)
 		}
+	}
+}
+
+// lines are lines of a log, one each second.
+func lines(n int) (all []does) {
+	for range n {
+		all = append(all, does{lasts: time.Second / 20, written: 4096, charged: 4096}, does{lasts: time.Second * 19 / 20})
+	}
+	return all
+}
+
+// The throttle saves nothing up while less is written than it lets through: a line of a log each second
+// is no credit for a burst, before it or after it. Bursts that were held, or paid for, stay held.
+func TestALittleIsNoCredit(t *testing.T) {
+	const second = time.Second
+	burst := does{lasts: second / 5, written: 300 * megabyte, escaped: 300 * megabyte}
+	charged := does{lasts: second / 5, written: 300 * megabyte, charged: 300 * megabyte}
+	paid := []does{{lasts: second / 5, written: 30 * megabyte, escaped: 30 * megabyte}, {lasts: 3 * second, paused: true}}
+	slowly := []does{{lasts: 60 * second, written: 300 * megabyte, charged: 300 * megabyte}}
+	stalls := []does{{lasts: second, written: 64 * megabyte, charged: 10 * megabyte}, {lasts: 3 * second, waits: true}, {lasts: second / 20, charged: 30 * megabyte}}
+	at := []does{{lasts: second / 5, written: 300 * megabyte}, {lasts: 30 * second, charged: 300 * megabyte}}
+	queued := []does{{lasts: second / 20, written: 64 * megabyte, charged: 64 * megabyte}, {lasts: 6400 * time.Millisecond}}
+	for name, c := range map[string]struct {
+		v1, told bool
+		does     []does
+		want     State
+		took     time.Duration
+	}{
+		"before it, v1":                      {v1: true, does: append(lines(60), burst), want: NotHeld, took: 60 * second},
+		"before it, seen on v2":              {told: true, does: append(lines(60), burst), want: NotHeld, took: 60 * second},
+		"before it, not seen":                {does: append(lines(60), burst), want: NotHeld, took: 60 * second},
+		"after it":                           {told: true, does: append([]does{burst}, lines(60)...), want: NotHeld, took: 60 * second},
+		"before and after it":                {told: true, does: slices.Concat(lines(60), []does{burst}, lines(60)), want: NotHeld, took: 120 * second},
+		"the kernel has charged it, and let": {told: true, does: append(lines(60), charged), want: NotHeld, took: 60 * second},
+		"half of the limit, and past it":     {told: true, does: append(slices.Clone(slowly), burst), want: NotHeld, took: 60 * second},
+		"half of the limit, and at it":       {told: true, does: slices.Concat(slowly, at), want: Held, took: 90 * second},
+		"at the limit":                       {told: true, does: slices.Concat(lines(60), at, lines(60)), want: Held, took: 150 * second},
+		"at the limit, not seen":             {does: slices.Concat(lines(60), at, lines(60)), want: Held, took: 150 * second},
+		"paused for it":                      {told: true, does: slices.Concat(lines(60), paid, lines(60)), want: Held, took: 123 * second},
+		"paused for it, v1":                  {v1: true, does: slices.Concat(lines(60), paid, lines(60)), want: Held, took: 123 * second},
+		"charged, and queued, v1":            {v1: true, does: slices.Concat(lines(60), queued, lines(60)), want: Held, took: 127 * second},
+		"while the disk stalls":              {told: true, does: slices.Concat(lines(60), stalls, lines(60)), want: Held, took: 124 * second},
+		"seen to escape later":               {does: slices.Concat([]does{{lasts: second / 5, written: 300 * megabyte}}, lines(10), []does{{lasts: second / 5, written: 4096, escaped: 300 * megabyte}}), want: NotHeld, took: 10 * second},
+		"slow, and seen to escape later":     {does: []does{{lasts: 60 * second, written: 300 * megabyte}, {lasts: second / 5, written: 4096, escaped: 300 * megabyte}}, want: Held, took: 60 * second},
+		"for three hours":                    {told: true, does: append(lines(10800), burst), want: NotHeld, took: 10800 * second},
+		"for three hours after it":           {told: true, does: append([]does{burst}, lines(10800)...), want: NotHeld, took: 10800 * second},
+	} {
+		p := play(c.v1, c.told)
+		for _, d := range c.does {
+			p.does(d)
+		}
+		v := p.verdict()
+		if off := (v.Took - c.took).Abs(); v.State != c.want || off > second+c.took/20 || (v.Burst != nil) != (c.want == NotHeld) {
+			t.Errorf("%s: %+v (%+v), want %s in %s", name, v, v.Burst, c.want, c.took)
+		}
+		if n := len(p.sum.Devices[0].Writing.done); n > stintsMost {
+			t.Errorf("%s: %d stints are kept", name, n)
+		}
+	}
+}
+
+// Where stints become one because there are too many, what went past the limit stays apart.
+func TestCondense(t *testing.T) {
+	p := play(false, true)
+	burst := does{lasts: time.Second / 5, written: 300 * megabyte, escaped: 300 * megabyte}
+	for _, d := range slices.Concat(lines(60), []does{burst}, lines(60)) {
+		p.does(d)
+	}
+	c := &p.sum.Devices[0].Writing
+	for n := len(c.done); ; n = len(c.done) {
+		if c.condense(); len(c.done) == n {
+			break
+		}
+	}
+	if v := p.verdict(); len(c.done) > 4 || v.State != NotHeld || v.Burst == nil || v.Burst.Took > 5*time.Second || v.Took < 115*time.Second {
+		t.Errorf("%d stints, %+v (%+v)", len(c.done), v, v.Burst)
 	}
 }
 

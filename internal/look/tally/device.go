@@ -3,6 +3,7 @@ package tally
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/limit"
@@ -38,22 +39,25 @@ func (d *Device) see(m moment, stats []cgroupfs.Stat) {
 }
 
 // rest ends the stints of what rests. If it is not known what had escaped by then, a stint goes on.
-func (t *Tally) rest() {
+func (t *Tally) rest(now time.Time) {
 	for i := range t.sum.Devices {
 		d := &t.sum.Devices[i]
-		if !d.Writing.rested(t.at, bounds{d.Limit.WBPS, d.Limit.WIOPS}) {
+		b := bounds{d.Limit.WBPS, d.Limit.WIOPS}
+		if !b.some() || !d.Writing.rested(now, b) {
 			continue
 		}
 		all := amount{d.Charged.WrittenBytes, d.Charged.Writes, t.sum.Written, t.sum.Escaped, t.sum.estimated}
 		if t.sum.Told {
 			escaped, err := t.watcher.Escaped(t.id)
 			if err != nil {
-				d.Writing.last = t.at // it is asked again later
+				d.Writing.goOn(now) // it is asked again later
 				continue
 			}
 			all.escaped = escapedOn(context.Background(), escaped, *d) // sysfs answers at once
 		}
-		d.Writing.end(all)
+		if !d.Writing.end(all, b) {
+			d.Writing.goOn(now)
+		}
 	}
 }
 

@@ -99,7 +99,12 @@ func (s Sum) writes(d Device) Verdict {
 	if len(c.done) == 0 {
 		c.Span, c.paused = c.with(s.Writing), s.Paused
 	}
-	v.Took, v.Burst = c.judge(bounds{d.Limit.WBPS, d.Limit.WIOPS}, amount{d.Charged.WrittenBytes, v.Ops, s.Written, v.Escaped, s.estimated}, s.Ended, s.Queued, s.spare)
+	spare := s.spare
+	if !s.Told { // it may be that much too high
+		spare += slack()
+	}
+	var blurred bool
+	v.Took, v.Burst, blurred = c.judge(bounds{d.Limit.WBPS, d.Limit.WIOPS}, amount{d.Charged.WrittenBytes, v.Ops, s.Written, v.Escaped, s.estimated}, s.Ended, s.Queued, spare)
 	_, bytes := d.Limit.WBPS.Number()
 	switch {
 	case v.Bytes == 0 && (s.Dirty == 0 || s.Written == 0):
@@ -111,6 +116,8 @@ func (s Sum) writes(d Device) Verdict {
 		v.State, v.Doubts = NotTold, []string{"weir does not know how many operations went past the limit"}
 	case v.Bytes == 0: // the limit was not tried
 		v.State, v.Doubts = NotTold, []string{fmt.Sprintf("%s is still in memory, and nothing has reached the disk yet", limit.FormatMeasured(float64(s.Dirty)))}
+	case blurred:
+		v.State, v.Doubts = NotTold, []string{"weir could not count often enough what went past the limit, and does not know how much was written at once"}
 	}
 	if !s.Told {
 		v.doubt(s, d)

@@ -66,6 +66,7 @@ type Tally struct {
 	at       time.Time
 	lived    time.Time // the last look that found processes
 	sum      Sum
+	most     uint64    // the most that seemed to have escaped at a look
 	opened   uint64    // what had escaped, or was dirty, when open files were listed last
 	ruled    time.Time // when the rules were read last; zero: they cannot be
 
@@ -191,11 +192,13 @@ func (t *Tally) take(m moment, r escape.Reading) {
 	if r.Processes > 0 {
 		t.lived = m.now
 	}
+	estimated := r.Escaped + r.Cancelled
+	m.escaped, t.most = estimated-min(estimated, t.most), max(estimated, t.most)
 	for i := range t.sum.Devices {
 		t.sum.Devices[i].see(m, r.Stats)
 	}
-	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, r.Escaped+r.Cancelled, m.now, m.now
-	t.rest()
+	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, estimated, m.now, m.now
+	t.rest(m.now)
 }
 
 // uncharged is what was written and not charged on a disk with a limit; no more can have
