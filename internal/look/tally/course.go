@@ -85,7 +85,8 @@ func (b bounds) need(bytes, ops uint64) time.Duration {
 
 // A moment is the time between two looks at a group.
 type moment struct {
-	before, now time.Time
+	before, now time.Time     // when reading began the time before, and when it was over this time
+	read        time.Time     // when reading began this time
 	since       time.Time     // when the first write can have been
 	escaped     uint64        // how much more than ever seems to have escaped, to any disk
 	wrote       bool          // its processes wrote, to any disk

@@ -60,7 +60,7 @@ func (p *played) does(d does) {
 		}
 		r.Escaped, r.Cancelled = r.Escaped-d.cut/looks, r.Cancelled+d.cut/looks
 		p.now = p.now.Add(min(every, d.lasts))
-		m := moment{before: p.at, now: p.now, since: p.at, wrote: r.Written > p.sum.Written, queues: p.v1, halted: d.halted || d.paused}
+		m := moment{before: p.at, now: p.now, read: p.now, since: p.at, wrote: r.Written > p.sum.Written, queues: p.v1, halted: d.halted || d.paused}
 		m.waits = d.waits
 		if d.paused {
 			m.paused = p.now.Sub(p.at)

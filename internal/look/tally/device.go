@@ -48,7 +48,7 @@ func (t *Tally) rest(now time.Time) {
 		}
 		all := amount{d.Charged.WrittenBytes, d.Charged.Writes, t.sum.Written, t.sum.Escaped, t.sum.estimated}
 		if t.sum.Told {
-			escaped, err := t.watcher.Escaped(t.id)
+			escaped, err := t.ask()
 			if err != nil {
 				d.Writing.goOn(now) // it is asked again later
 				continue

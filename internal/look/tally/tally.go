@@ -59,16 +59,19 @@ type Tally struct {
 	cell     *cgroupfs.Group // in which the pacer stops its processes; nil: it does not
 	stopped  bool            // they were at the last look
 	estimate *escape.Estimate
-	watcher  Watcher // nil: not to be had
+	read     func(written uint64) (escape.Reading, error) // the estimate's LookAt
+	watcher  Watcher                                      // nil: not to be had
 	id       uint64
 	began    time.Time
 	disks    []blkdev.Counters
 	at       time.Time
 	lived    time.Time // the last look that found processes
 	sum      Sum
-	most     uint64    // the most that seemed to have escaped at a look
-	opened   uint64    // what had escaped, or was dirty, when open files were listed last
-	ruled    time.Time // when the rules were read last; zero: they cannot be
+	most     uint64        // the most that seemed to have escaped at a look
+	asked    chan answer   // of the watcher, who is late: see ask
+	waited   time.Duration // for the watcher, in all
+	opened   uint64        // what had escaped, or was dirty, when open files were listed last
+	ruled    time.Time     // when the rules were read last; zero: they cannot be
 
 	quit, done chan struct{}
 }
@@ -100,6 +103,7 @@ func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Ta
 	if t.estimate, err = escape.NewEstimate(g, devices); err != nil {
 		return nil, err
 	}
+	t.read = t.estimate.LookAt
 	if w != nil && g.Hierarchy().Version == cgroupfs.V2 {
 		if t.id, err = g.ID(); err == nil && w.Add(g, 0) == nil {
 			t.watcher, t.sum.Told = w, true
@@ -125,9 +129,9 @@ func (t *Tally) run() {
 			return
 		case <-time.After(every):
 		}
-		began := time.Now()
+		began, waited := time.Now(), t.waited
 		t.look(0)
-		took := time.Since(began)
+		took := time.Since(began) - (t.waited - waited) // who waits costs nothing
 		if cost = min(cost+(took-cost)/lookSmooth, took); cost == 0 {
 			cost = took
 		}
@@ -139,18 +143,20 @@ func (t *Tally) run() {
 	}
 }
 
-// look reads the counters; those that cannot be read keep their values.
+// look reads the counters; those that cannot be read keep their values. What it finds was done
+// between the beginning of the last reading and the end of this one, however long they took.
 func (t *Tally) look(written uint64) {
-	now, since := time.Now(), t.at
+	read, since := time.Now(), t.at
 	if written > 0 { // by processes that have ended since
 		since = t.lived
 	}
-	r, err := t.estimate.LookAt(written)
+	r, err := t.read(written)
 	if err != nil {
 		t.sum.Missed = err
 		return
 	}
-	m := moment{before: t.at, now: now, since: since, wrote: r.Written > t.sum.Written, queues: t.group.Hierarchy().Version == cgroupfs.V1}
+	now := time.Now()
+	m := moment{before: t.at, now: now, read: read, since: since, wrote: r.Written > t.sum.Written, queues: t.group.Hierarchy().Version == cgroupfs.V1}
 	weirs, owners := t.pauses()
 	stopped := weirs && !owners
 	m.halted, m.waits = weirs || owners, r.Underway > slack()
@@ -190,14 +196,14 @@ func (t *Tally) take(m moment, r escape.Reading) {
 		t.sum.calling.grew(m.since, m.now)
 	}
 	if r.Processes > 0 {
-		t.lived = m.now
+		t.lived = m.read
 	}
 	estimated := r.Escaped + r.Cancelled
 	m.escaped, t.most = estimated-min(estimated, t.most), max(estimated, t.most)
 	for i := range t.sum.Devices {
 		t.sum.Devices[i].see(m, r.Stats)
 	}
-	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, estimated, m.now, m.now
+	t.sum.Reading, t.sum.estimated, t.sum.Ended, t.at = r, estimated, m.now, m.read
 	t.rest(m.now)
 }
 
@@ -268,6 +274,9 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 
 // tell adds what the watcher has seen.
 func (t *Tally) tell(ctx context.Context) {
+	if t.asked != nil {
+		<-t.asked
+	}
 	escaped, err := t.watcher.Escaped(t.id)
 	if err == nil {
 		t.sum.Escapes, err = t.watcher.Files(t.id, t.group.Hierarchy())

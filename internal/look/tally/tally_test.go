@@ -38,6 +38,39 @@ func TestWhatAnEndedCommandWroteTookItsTime(t *testing.T) {
 	}
 }
 
+// What a look finds was done until it was read, however long that took, and since the last look began to read:
+// a busy machine makes no burst of it.
+func TestALookThatTakesLong(t *testing.T) {
+	const dir, slow = cgrouptest.V2Dir + "/g/", 60 * time.Millisecond
+	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{dir + "cgroup.procs": "", dir + "io.stat": "", dir + "cgroup.type": "domain\n"})
+	tally, err := Start(h.Group("/g"), []Rule{{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(tally.quit) // the test looks
+	<-tally.done
+	tally.quit = make(chan struct{})
+	var seen escape.Reading
+	tally.read = func(uint64) (escape.Reading, error) {
+		time.Sleep(slow)
+		seen.Written += megabyte
+		seen.Stats = []cgroupfs.Stat{{Device: disk, WrittenBytes: seen.Written, Writes: seen.Written / 4096}}
+		return seen, nil
+	}
+	began := time.Now()
+	for i := range 3 {
+		if tally.look(0); tally.sum.Ended.Before(began.Add(time.Duration(i+1) * slow)) {
+			t.Errorf("look %d was over %s after the first began", i, tally.sum.Ended.Sub(began))
+		}
+		if got := tally.at; got.After(tally.sum.Ended.Add(-slow)) || got.Before(began) {
+			t.Errorf("look %d began to read %s before its end", i, tally.sum.Ended.Sub(got))
+		}
+	}
+	if got := tally.sum.Devices[0].Writing.Duration(); got < 3*slow {
+		t.Errorf("3 MB took %s", got)
+	}
+}
+
 // While the owner of a command's group has it paused, a pause by weir's pacer is no time in which the
 // command would have written.
 func TestAnOwnersPauseIsNotWeirs(t *testing.T) {
