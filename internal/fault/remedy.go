@@ -22,12 +22,14 @@ const (
 	NameService  Do = "name-service"   // do not ask to keep the limit, or name a service or a slice
 	DoNotKeep    Do = "do-not-keep"    // do not ask to keep the limit
 	GiveUnitFile Do = "give-unit-file" // do not ask to keep the limit, or give the unit a file
+	KeepByPlan   Do = "keep-by-plan"   // do not ask to keep the limit, and have weir's agent set it by a plan, or limit the device below
 	DropHold     Do = "drop-hold"      // do not ask what holds the limit, or do not ask to keep it
 
 	Keep         Do = "keep"         // ask to keep the limit
 	KeepOnRecord Do = "keep-record"  // ask to keep the limit: weir's restore sets it again
 	KeepAtStart  Do = "keep-start"   // ask to keep the limit: it is set at each start
 	KeepChange   Do = "keep-change"  // ask to keep the limit, which changes what is kept now
+	SetByPlan    Do = "set-by-plan"  // have weir's agent set the limit by a plan
 	Clear        Do = "clear"        // clear the limit
 	RestoreBoot  Do = "restore-boot" // have saved limits restored at boot
 	SetAgain     Do = "set-again"    // set the limit again

@@ -58,8 +58,8 @@ func (h *Host) WhySources() (why.Sources, error) {
 	return s, nil
 }
 
-// unitLimits asks systemd for the limits that it keeps for a unit. An entry stands for each device
-// on systemd's way to the one whose rule it writes.
+// unitLimits asks systemd for the limits that it keeps for a unit, by the device whose rule it
+// writes. An entry stands for two devices if its version decides which of them that is.
 func (h *Host) unitLimits(ctx context.Context, unit string) (map[blkdev.Number][]why.Spelling, error) {
 	conn, err := h.Systemd(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *Host) unitLimits(ctx context.Context, unit string) (map[blkdev.Number][
 	}
 	kept := map[blkdev.Number][]why.Spelling{}
 	for _, e := range entries {
-		for _, dev := range e.Devices {
+		for _, dev := range e.Ends() {
 			kept[dev] = append(kept[dev], why.Spelling{Path: e.Path, Limit: e.Limit})
 		}
 	}

@@ -27,6 +27,9 @@ func (scope) May(context.Context) error { return nil }
 func (scope) Paces() Paces              { return PaceFollows }
 
 func (k scope) Keep(ctx context.Context, w Wanted, plan *hold.Plan) (Edit, error) {
+	if err := k.mayPast(w, *plan); err != nil {
+		return Edit{}, err
+	}
 	entries, err := readDropIn(k.path())
 	if err != nil {
 		return Edit{}, err

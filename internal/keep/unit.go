@@ -34,7 +34,10 @@ func (k unitKeeper) May(ctx context.Context) error {
 	return k.mayTransient(ctx)
 }
 
-func (k unitKeeper) Keep(_ context.Context, _ Wanted, plan *hold.Plan) (Edit, error) {
+func (k unitKeeper) Keep(_ context.Context, w Wanted, plan *hold.Plan) (Edit, error) {
+	if err := k.mayPast(w, *plan); err != nil {
+		return Edit{}, err
+	}
 	plan.Persist = true
 	return Edit{}, nil
 }
@@ -73,6 +76,18 @@ func (b base) mayUnit() error {
 	case b.version == cgroupfs.V1 && !strings.HasSuffix(t.Name, ".service"):
 		return refuse(fault.NotPossible, "systemd keeps no limits on cgroup v1, and weir can set them only at the start of a service; "+
 			"name a service, or boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)", "")
+	}
+	return nil
+}
+
+// mayPast refuses limits of devices that systemd goes past: at each start it would set them on the disk below.
+func (b base) mayPast(w Wanted, plan hold.Plan) error {
+	for _, p := range w.Places {
+		if p.Limit.Bounds() && slices.Contains(plan.Past, p.Device.Number) {
+			return &Refused{Target: b.t.String(), Kind: fault.NotPossible,
+				Why:    "systemd cannot limit " + p.Device.Node + " itself, only the device below it, and would set the limit there at each start",
+				Remedy: fault.Remedy{Do: fault.KeepByPlan}}
+		}
 	}
 	return nil
 }

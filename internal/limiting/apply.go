@@ -91,6 +91,7 @@ func (s *setting) decide(ctx context.Context, locked hold.Locked) (*decided, err
 		return nil, err
 	}
 	d.plan = s.m.planFor(t, place.Changes(s.places))
+	s.m.goPast(ctx, &d.plan)
 	d.plan.Keep = s.request.Keep
 	d.plan.Note = func(text string) { s.notes = append(s.notes, note.Infof("systemd-names", "%s", text)) }
 	var edit keep.Edit

@@ -96,6 +96,7 @@ func (c *clearing) find(ctx context.Context) error {
 		c.places = append(c.places, place.Placed{Device: c.m.Host.Device(ctx, r.Device), Limit: lifted})
 	}
 	c.plan.Changes = place.Changes(c.places)
+	c.m.goPast(ctx, &c.plan)
 	return nil
 }
 

@@ -37,6 +37,20 @@ func (m Manager) planFor(t targets.Target, list []hold.Change) hold.Plan {
 	return plan
 }
 
+// goPast has weir itself write a unit's rules on devices that systemd goes past: it would limit the disk below,
+// with every other volume on it, and over what the unit has there.
+func (m Manager) goPast(ctx context.Context, plan *hold.Plan) {
+	plan.Past = nil
+	if plan.Unit == "" {
+		return
+	}
+	for _, c := range plan.Changes {
+		if systemd.GoesPast(ctx, m.Host.Root, c.Device) {
+			plan.Past = append(plan.Past, c.Device)
+		}
+	}
+}
+
 // mayStray reports whether systemd can move processes out of a group: on cgroup v1, out of a
 // group that it did not make.
 func (m Manager) mayStray(g cgroupfs.Group) bool {

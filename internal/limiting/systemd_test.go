@@ -43,13 +43,9 @@ func unitHost(t *testing.T, name string) (Manager, *systemdtest.Systemd) {
 		Program: func() (string, error) { return "/usr/bin/weir", nil },
 		Systemd: func(ctx context.Context) (*systemd.Conn, error) { return s.Dial(t)(ctx) }})
 	s = systemdtest.New(m.Host.Root)
-	s.Rules = func(unit, property, path, rate string) error {
-		on, err := m.Host.DevicesOf(context.Background(), []string{strings.TrimPrefix(path, "/dev/block/")})
+	s.Rules = func(unit, property, device, rate string) error {
 		key := map[string]string{"IOReadBandwidthMax": "rbps", "IOWriteBandwidthMax": "wbps", "IOReadIOPSMax": "riops", "IOWriteIOPSMax": "wiops"}[property]
-		if err != nil || len(on) != 1 {
-			return err
-		}
-		return hosttest.Take(filepath.Join(m.Host.Root, "sys/fs/cgroup/system.slice", unit, "io.max"), on[0].String()+" "+key+"="+rate)
+		return hosttest.Take(filepath.Join(m.Host.Root, "sys/fs/cgroup/system.slice", unit, "io.max"), device+" "+key+"="+rate)
 	}
 	return m, s
 }

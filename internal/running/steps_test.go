@@ -107,9 +107,9 @@ func TestReadyDoesTheStepsOfAScope(t *testing.T) {
 		h := hosttest.Open(t, machine, files, host.Options{Systemd: func(ctx context.Context) (*systemd.Conn, error) { return s.Dial(t)(ctx) }})
 		s = systemdtest.New(h.Root)
 		s.Started = func(unit string, pid int) error { return makeScope(h.Root, c.name, unit, pid) }
-		s.Rules = func(unit, property, path, rate string) error {
+		s.Rules = func(unit, property, device, rate string) error {
 			key := map[string]string{"IOWriteBandwidthMax": "wbps", "IOReadIOPSMax": "riops"}[property]
-			return hosttest.Take(filepath.Join(h.Root, "sys/fs/cgroup/system.slice", unit, "io.max"), strings.TrimPrefix(path, "/dev/block/")+" "+key+"="+rate)
+			return hosttest.Take(filepath.Join(h.Root, "sys/fs/cgroup/system.slice", unit, "io.max"), device+" "+key+"="+rate)
 		}
 		kernel, p := hosttest.Rehearse(t, h), pacertest.Serve(t, h.State)
 		r, err := Prepare(t.Context(), h, Request{Command: []string{"true"}, Memory: 64 << 20, Name: "job", Hold: c.how,

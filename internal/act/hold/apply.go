@@ -23,9 +23,10 @@ type Change struct {
 // A Plan describes how changes are put into force on one group.
 type Plan struct {
 	Group   cgroupfs.Group
-	Unit    string // the systemd unit that owns the group; empty if weir writes
-	Account string // the unit that is to keep a group that weir writes; see Holder.Account
-	Anchor  string // the slice that systemd is to leave the limit in force in; see Holder.Anchor
+	Unit    string          // the systemd unit that owns the group; empty if weir writes
+	Past    []blkdev.Number // devices that systemd goes past (systemd.GoesPast): weir writes the unit's rules of these
+	Account string          // the unit that is to keep a group that weir writes; see Holder.Account
+	Anchor  string          // the slice that systemd is to leave the limit in force in; see Holder.Anchor
 	Changes []Change
 	File    *File   // beside them
 	Persist bool    // systemd keeps the changes over a boot

@@ -13,8 +13,9 @@
 // kernel drops the lock when weir dies. The next weir that gets the lock first undoes what a dead
 // weir left half done there.
 //
-// For systemd's units on v2, weir calls SetUnitProperties. If systemd put a rule on another device
-// (it replaces some dm devices by the one below), weir writes the file as well. systemd keeps an
+// For systemd's units on v2, weir calls SetUnitProperties. Below a device on a single disk, such as
+// a logical volume, systemd would limit the disk. weir writes the rules of such devices itself
+// (Plan.Past), and has systemd leave the unit the io controller. systemd keeps an
 // entry for each name of a device, and writes each as a whole line of io.max. Its versions differ
 // in which name they write last. So the package reads the rules in force and systemd's entries, and
 // sets all four rates under every name that systemd has. Then it removes all names but one from

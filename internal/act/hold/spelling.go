@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // A spelling is how a plan names the devices in a unit's settings. systemd writes a whole line
@@ -20,8 +21,10 @@ type spelling struct {
 	dropped  []journalSetting // of those, what they said
 	drop     []string         // spellings that systemd is to forget
 	rules    []Change         // what is to be in force, all four rates of each device
+	written  []Change         // of those, what weir writes because systemd goes past the device
 	unkept   []limit.Key      // rates that systemd does not keep over boots now
 	fleeting []string         // what is kept over boots under a name that may be another disk's then
+	astray   []string         // names of devices that systemd goes past: it limits another device under them
 }
 
 // spell reads what systemd keeps and what is in force, and merges the plan into it.
@@ -30,6 +33,7 @@ func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 	if err != nil {
 		return spelling{}, err
 	}
+	has = p.settle(has)
 	var s spelling
 	if p.Persist {
 		kept, err := conn.Kept(p.Unit)
@@ -56,28 +60,61 @@ func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 	return s, nil
 }
 
+// settle decides where systemd's way ends from a device on two others, one on the other: at the second one
+// if that one has the rates.
+func (p Plan) settle(has []systemd.PathLimit) []systemd.PathLimit {
+	has = slices.Clone(has)
+	for i, l := range has {
+		if ends := l.Ends(); len(ends) > 1 {
+			has[i].Devices = []blkdev.Number{l.Devices[0], ends[1]}
+			if now, err := p.Group.Rule(ends[0]); err == nil && l.Limit.Bounds() && now.Overlay(l.Limit.Bound()) == now {
+				has[i].Devices[1] = ends[0]
+			}
+		}
+	}
+	return has
+}
+
+// goesPast reports whether systemd goes past a device of the plan's.
+func (p Plan) goesPast(dev blkdev.Number) bool { return slices.Contains(p.Past, dev) }
+
 // add spells one change. lasting is a name of its device that survives boots; it may be empty.
-func (s *spelling) add(p Plan, c Change, has []systemd.PathLimit, now limit.Limit, lasting string) {
-	has = slices.DeleteFunc(slices.Clone(has), func(l systemd.PathLimit) bool { return !slices.Contains(l.Devices, c.Device) })
+func (s *spelling) add(p Plan, c Change, all []systemd.PathLimit, now limit.Limit, lasting string) {
+	var has []systemd.PathLimit
+	for _, l := range all {
+		if on, known := l.On(); known && on == c.Device {
+			has = append(has, l)
+		} else if len(l.Devices) > 1 && l.Devices[0] == c.Device {
+			s.astray = append(s.astray, l.Path)
+		}
+	}
 	want := c.Limit
 	if !p.Lift {
 		want = union(c.Limit, now, systemd.Together(has, c.Device))
 	}
 	s.rules = append(s.rules, Change{c.Device, want})
-	name := p.nameOf(c.Device, has, lasting)
-	if !slices.ContainsFunc(has, func(l systemd.PathLimit) bool { return l.Path == name }) {
-		has = append(has, systemd.PathLimit{Path: name, Limit: limit.None})
+	past := p.goesPast(c.Device)
+	if past && now.Overlay(want) != now {
+		s.written = append(s.written, Change{c.Device, want})
+	}
+	name := ""
+	if !past {
+		name = p.nameOf(c.Device, has, lasting)
+		lifted := p.Lift && len(has) > 0
+		if !lifted && !slices.ContainsFunc(has, func(l systemd.PathLimit) bool { return l.Path == name }) {
+			has = append(has, systemd.PathLimit{Path: name, Limit: limit.None})
+		}
 	}
 	for _, l := range has {
 		if after := changed(l.Limit, want, c.Limit); !after.IsZero() {
 			s.settings = append(s.settings, journalSetting{l.Path, turn{l.Limit, after}})
 		}
-		if l.Path != name && !l.Own && !p.Lift {
+		if l.Path != name && !past && !l.Own && !p.Lift {
 			s.drop = append(s.drop, l.Path)
 			s.dropped = append(s.dropped, journalSetting{l.Path, turn{Before: l.Limit}})
 		}
 	}
-	if p.Persist && !p.Lift && !systemd.Lasts(name) {
+	if p.Persist && !p.Lift && !past && !systemd.Lasts(name) {
 		s.fleeting = append(s.fleeting, name)
 	}
 }
@@ -111,30 +148,42 @@ func changed(says, want, asked limit.Limit) limit.Limit {
 
 // nameOf chooses the name that stays: one in the unit's own files, else one that survives
 // boots, else the first. Limits that are kept over boots use a name that survives boots, if
-// there is one.
+// there is one. A name of another device, from which systemd goes on to this one, stays only if it
+// is in the unit's own files.
 func (p Plan) nameOf(dev blkdev.Number, has []systemd.PathLimit, lasting string) string {
 	prefer := []func(systemd.PathLimit) bool{
 		func(l systemd.PathLimit) bool { return l.Own && (!p.Persist || systemd.Lasts(l.Path)) },
-		func(l systemd.PathLimit) bool { return systemd.Lasts(l.Path) },
+		func(l systemd.PathLimit) bool { return len(l.Devices) == 1 && systemd.Lasts(l.Path) },
 	}
+	direct := func(l systemd.PathLimit) bool { return len(l.Devices) == 1 }
 	for _, is := range prefer {
 		if i := slices.IndexFunc(has, is); i >= 0 {
 			return has[i].Path
 		}
 	}
-	switch {
-	case p.Persist && lasting != "":
+	if p.Persist && lasting != "" {
 		return lasting
-	case len(has) > 0:
-		return has[0].Path
+	}
+	if i := slices.IndexFunc(has, direct); i >= 0 {
+		return has[i].Path
 	}
 	return systemd.NodeOf(dev)
+}
+
+// accounting is the setting with which systemd leaves the io controller to a unit whose rules weir writes:
+// it knows no limit for which the unit needs it. It stays until the next boot.
+func (p Plan) accounting() []systemd.Setting {
+	if p.Lift || !slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Limit.Bounds() && p.goesPast(c.Device) }) {
+		return nil
+	}
+	return []systemd.Setting{accounting(cgroupfs.V2)}
 }
 
 // set sends the settings to systemd. For a permanent change, the rates that it names are kept
 // over boots, and so are those that were kept before; the other rates last as long as before.
 func (s spelling) set(ctx context.Context, conn units, p Plan) error {
-	var lasting, passing []systemd.Setting
+	var lasting []systemd.Setting
+	passing := p.accounting()
 	for _, one := range s.settings {
 		if !p.Persist {
 			passing = append(passing, systemd.IOLimitAt(one.Path, one.After)...)
@@ -183,6 +232,9 @@ func (s spelling) tell(p Plan) {
 	for _, path := range s.drop {
 		p.Note(fmt.Sprintf("systemd also keeps limits of %s on %s, a second name of the same device; weir puts them all under one name", p.Unit, path))
 	}
+	for _, path := range s.astray {
+		p.Note(fmt.Sprintf("systemd keeps a limit of %s on %s, but sets it on a device below; that limit stays as it is", p.Unit, path))
+	}
 	for _, path := range s.fleeting {
 		p.Note(fmt.Sprintf("systemd keeps the limits of %s on %s over boots, but that name may mean another disk then: the device has no link in /dev/disk/by-id, and none of its file systems is mounted", p.Unit, path))
 	}
@@ -199,6 +251,9 @@ func (p Plan) settings(has []systemd.PathLimit) []journalSetting {
 
 func (p Plan) unitSteps(s spelling) []Step {
 	var steps []Step
+	for _, property := range p.accounting() {
+		steps = append(steps, Step{Unit: p.Unit, Property: property.String()})
+	}
 	asked := s.asked(p)
 	for _, one := range s.settings {
 		for _, k := range limit.Keys {
@@ -212,6 +267,9 @@ func (p Plan) unitSteps(s spelling) []Step {
 		for _, property := range systemd.IOLimitAt(path, limit.None) {
 			steps = append(steps, Step{Unit: p.Unit, Property: property.String(), Persist: p.Persist})
 		}
+	}
+	for _, w := range (Plan{Group: p.Group, Changes: s.written}).writes() {
+		steps = append(steps, Step{File: w.File, Line: w.Line})
 	}
 	return append(steps, p.fileSteps()...)
 }

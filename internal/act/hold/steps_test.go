@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/state"
@@ -69,6 +70,7 @@ func TestStepsAreTheDeed(t *testing.T) {
 	}{
 		{name: "a unit", version: cgroupfs.V2, plan: Plan{Unit: "x.service", Changes: set}, kernel: "8:0 rbps=max wbps=7 riops=9 wiops=max\n", steps: 2},
 		{name: "a unit, for good", version: cgroupfs.V2, plan: Plan{Unit: "x.service", Changes: set, Persist: true}, kernel: "8:0 rbps=max wbps=7 riops=9 wiops=max\n", steps: 2},
+		{name: "a volume that systemd goes past", version: cgroupfs.V2, plan: Plan{Unit: "x.service", Changes: set, Past: []blkdev.Number{sda}}, kernel: "8:0 rbps=max wbps=5 riops=max wiops=max\n", steps: 2},
 		{name: "a unit with another name of the device", version: cgroupfs.V2, plan: Plan{Unit: "x.service", Changes: set, Persist: true}, limits: two,
 			kernel: "8:0 rbps=3 wbps=7 riops=9 wiops=max\n", steps: 9},
 		{name: "a scope", version: cgroupfs.V2, plan: Plan{Unit: "x.scope", Changes: set, File: &File{Text: text}}, kernel: "8:0 rbps=max wbps=7 riops=9 wiops=max\n", steps: 3},

@@ -113,9 +113,9 @@ func (h Holder) Steps(ctx context.Context, p Plan) []Step {
 	return p.unitSteps(all)
 }
 
-// applyUnit lets systemd write the rules, and checks that the kernel has them. systemd replaces
-// some dm devices by the device below (systemd.resource-control(5), IODeviceWeight=), where the
-// rule would apply to the wrong device.
+// applyUnit lets systemd write the rules, and checks that the kernel has them. Rules of devices
+// that systemd goes past it writes itself: systemd leaves lines of io.max alone that none of its
+// settings leads to.
 func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) error {
 	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
 	defer cancel()

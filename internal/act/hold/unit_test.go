@@ -124,7 +124,7 @@ func TestAUnitIsSetByThePathsItHas(t *testing.T) {
 	if err := p.applyUnit(t.Context(), dir, m.dial); err != nil {
 		t.Fatal(err)
 	}
-	want := [][]string{{"IOWriteBandwidthMax=/dev/mapper/root 7", "IOReadIOPSMax=/dev/mapper/root 9", "IOWriteBandwidthMax=/data 7", "IOReadIOPSMax=/data 9"}, {"forget", "/data"}}
+	want := [][]string{{"IOWriteBandwidthMax=/dev/mapper/root 7", "IOReadIOPSMax=/dev/mapper/root 9", "IOWriteBandwidthMax=/data 7", "IOReadIOPSMax=/data 9"}, {"forget", "/dev/mapper/root"}}
 	if !reflect.DeepEqual(m.sets, want) {
 		t.Errorf("set %q, want %q", m.sets, want)
 	}

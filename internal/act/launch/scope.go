@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/base/plain"
@@ -16,7 +17,8 @@ import (
 
 func scopeName(o Options) string { return name(o) + ".scope" }
 
-func (o Options) settings(v cgroupfs.Version) []systemd.Setting {
+// settings are the scope's properties. weir writes the rules of devices that systemd goes past: see Host.past.
+func (o Options) settings(v cgroupfs.Version, past []hold.Change) []systemd.Setting {
 	settings := []systemd.Setting{systemd.Accounting("IO"), systemd.Accounting("Memory")}
 	if v == cgroupfs.V1 {
 		settings[0] = systemd.Accounting("BlockIO")
@@ -29,9 +31,21 @@ func (o Options) settings(v cgroupfs.Version) []systemd.Setting {
 		settings = append(settings, systemd.MemoryMax(o.MemoryMax))
 	}
 	for _, c := range o.Changes {
-		settings = append(settings, systemd.IOLimit(c.Device, c.Limit)...)
+		if !slices.Contains(past, c) {
+			settings = append(settings, systemd.IOLimit(c.Device, c.Limit)...)
+		}
 	}
 	return settings
+}
+
+// past are the changes on devices for which systemd would limit another one, with every other volume on it.
+func (h Host) past(ctx context.Context, changes []hold.Change) (past []hold.Change) {
+	for _, c := range changes {
+		if systemd.GoesPast(ctx, h.FS.Root(), c.Device) {
+			past = append(past, c)
+		}
+	}
+	return past
 }
 
 // scopePlan is Plan where systemd makes the group.
@@ -55,11 +69,12 @@ func (h Host) scopePlan(o Options) (io cgroupfs.Group, steps []hold.Step, err er
 	if hierarchy.Version == cgroupfs.V1 {
 		steps = hold.AnchorSteps(hierarchy, slice)
 	}
-	for _, s := range o.settings(hierarchy.Version) {
+	past := h.past(context.Background(), o.Changes)
+	for _, s := range o.settings(hierarchy.Version, past) {
 		steps = append(steps, hold.Step{Unit: unit, Property: s.String()})
 	}
 	if hierarchy.Version != cgroupfs.V1 {
-		return io, steps, nil
+		return io, append(steps, hold.Plan{Group: io, Changes: past}.Steps()...), nil
 	}
 	if o.MemoryMax > 0 && memory.Version == cgroupfs.V2 { // see joinKeeper
 		g, err := scopeGroup(memory, slice, unit)
@@ -126,9 +141,10 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings := o.settings(hierarchy.Version, h.past(ctx, o.Changes))
 	room := &Room{keeper: k, limited: len(o.Changes) > 0, linger: o.Linger}
 	if _, err := conn.StartScope(ctx, systemd.Scope{
-		Name: unit, Slice: slice, Description: plain.Described("weir run " + o.Command), PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
+		Name: unit, Slice: slice, Description: plain.Described("weir run " + o.Command), PID: k.cmd.Process.Pid, Settings: settings,
 	}); err != nil {
 		if ctx.Err() != nil {
 			room.keeper = nil

@@ -80,6 +80,33 @@ func DeviceOf(ctx context.Context, root, path string) (dev blkdev.Number, is boo
 	return on[len(on)-1], true
 }
 
+// GoesPast reports whether systemd would put a limit of a device on another one: it goes on to the
+// disk below a device on a single disk, such as a logical volume or LUKS, and knows no setting
+// that stops it. Where the way cannot be seen, the answer is false.
+func GoesPast(ctx context.Context, root string, dev blkdev.Number) bool {
+	return len(devicesOf(ctx, blkdev.New(root), dev.String())) > 1
+}
+
+// Ends returns the devices of which one gets the rule: the last on systemd's way or, of a longer
+// way, also the second. Its versions follow one step or all of them (systemd's pull request 40426).
+func (l PathLimit) Ends() []blkdev.Number {
+	switch n := len(l.Devices); {
+	case n > 2:
+		return []blkdev.Number{l.Devices[1], l.Devices[n-1]}
+	case n > 1:
+		return l.Devices[1:]
+	}
+	return l.Devices
+}
+
+// On returns the device whose rule systemd writes, if that is known.
+func (l PathLimit) On() (dev blkdev.Number, known bool) {
+	if ends := l.Ends(); len(ends) == 1 {
+		return ends[0], true
+	}
+	return dev, false
+}
+
 // devicesOf returns the devices on systemd's way from a path to the device whose rule it
 // writes, that device last (src/core/cgroup.c, lookup_block_device): the disk of a node, or of
 // the file system of any other path, and on through devices on a single disk, such as LUKS and

@@ -33,9 +33,9 @@ func TestLimitsOfOnePathAreJoined(t *testing.T) {
 
 // sysfs has a disk sda with partitions sda1 and sda2, a LUKS device dm-0 on sda2 and a
 // volume dm-1 on that, a disk sdb, and a volume dm-2 on both disks.
-func sysfs(t *testing.T) blkdev.FS {
+func sysfs(t *testing.T) (root string) {
 	t.Helper()
-	root := t.TempDir()
+	root = t.TempDir()
 	put := func(name, text string) {
 		path := filepath.Join(root, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
@@ -77,11 +77,11 @@ func sysfs(t *testing.T) blkdev.FS {
 	for _, dir := range []string{"over", "data/sub", "run", "b"} {
 		put(dir+"/file", "")
 	}
-	return blkdev.New(root)
+	return root
 }
 
 func TestDevicesOf(t *testing.T) {
-	disks := sysfs(t)
+	disks := blkdev.New(sysfs(t))
 	for path, want := range map[string]string{
 		"/dev/sdb":            "[8:16]",
 		"/dev/sda2":           "[8:0]",
@@ -98,6 +98,34 @@ func TestDevicesOf(t *testing.T) {
 	} {
 		if got := fmt.Sprint(devicesOf(t.Context(), disks, path)); got != want {
 			t.Errorf("devicesOf(%s) = %s, want %s", path, got, want)
+		}
+	}
+}
+
+// A device on one disk is never where systemd's way ends. Versions differ in how far they follow a longer one.
+func TestWhereSystemdsWayEnds(t *testing.T) {
+	root := sysfs(t)
+	disks := blkdev.New(root)
+	for path, want := range map[string]struct {
+		ends string
+		past bool
+	}{
+		"8:16": {"[8:16]", false}, "8:0": {"[8:0]", false}, "254:0": {"[8:0]", true}, "254:1": {"[254:0 8:0]", true},
+		"254:2": {"[254:2]", false}, "254:3": {"[8:0]", true}, "9:9": {"[]", false},
+	} {
+		n, err := blkdev.ParseNumber(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := PathLimit{Devices: devicesOf(t.Context(), disks, path)}
+		if got := fmt.Sprint(l.Ends()); got != want.ends {
+			t.Errorf("%s ends at %s, want %s", path, got, want.ends)
+		}
+		if on, known := l.On(); known != (len(l.Ends()) == 1) || known && on != l.Ends()[0] {
+			t.Errorf("%s is on %s, %t", path, on, known)
+		}
+		if past := GoesPast(t.Context(), root, n); past != want.past {
+			t.Errorf("systemd goes past %s: %t", path, past)
 		}
 	}
 }

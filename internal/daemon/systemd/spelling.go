@@ -36,15 +36,20 @@ func Lasts(path string) bool {
 const byID = "/dev/disk/by-id"
 
 // LastingPath finds a path that systemd resolves to a device, also after the next boot: udev's
-// link by the disk's identity, or the mount point of a file system on the disk.
+// link by the disk's identity, or the mount point of a file system on the disk. The name of a
+// device that stands on it comes last. A device that systemd goes past has no such path.
 func LastingPath(ctx context.Context, root string, dev blkdev.Number) (string, error) {
 	devices := blkdev.New(root)
+	past := "" // the first name of another device from which systemd goes on to this one
 	leads := func(path string) bool {
 		if !isPlain(path) {
 			return false
 		}
 		on := devicesOf(ctx, devices, path)
-		return len(on) > 0 && on[len(on)-1] == dev
+		if len(on) == 2 && on[1] == dev && past == "" {
+			past = path
+		}
+		return len(on) == 1 && on[0] == dev
 	}
 	links, err := os.ReadDir(filepath.Join(root, byID))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -64,6 +69,9 @@ func LastingPath(ctx context.Context, root string, dev blkdev.Number) (string, e
 		if strings.HasPrefix(m.Source, "/dev/") && leads(m.Point) {
 			return m.Point, nil
 		}
+	}
+	if past != "" {
+		return past, nil
 	}
 	return "", &NoLastingPathError{dev}
 }
@@ -183,7 +191,7 @@ func markOwn(text string, all []PathLimit) {
 func Together(all []PathLimit, dev blkdev.Number) limit.Limit {
 	together := limit.None
 	for _, l := range all {
-		if !slices.Contains(l.Devices, dev) {
+		if on, known := l.On(); !known || on != dev {
 			continue
 		}
 		for _, k := range limit.Keys {

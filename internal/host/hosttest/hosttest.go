@@ -99,3 +99,16 @@ func Open(t testing.TB, name string, files map[string]string, o host.Options) *h
 	})
 	return h
 }
+
+// Volume adds a logical volume on one disk of a machine: "dm-0", "253:0", on "vdb".
+func Volume(t testing.TB, root, name, number, disk string) {
+	t.Helper()
+	dir := filepath.Join("sys/devices/virtual/block", name)
+	err := makeLinks(root, "sys/dev/block/"+number+" -> ../../devices/virtual/block/"+name+"\nsys/class/block/"+name+" -> ../../devices/virtual/block/"+name+"\n")
+	for file, text := range map[string]string{"dev": number + "\n", "size": "20480\n", "dm/name": "vg0-" + name + "\n", "dm/uuid": "LVM-" + name + "\n", "slaves/" + disk: ""} {
+		err = errors.Join(err, write(filepath.Join(root, dir, file), []byte(text)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -160,7 +160,8 @@ func (m Memory) bound() (bytes uint64, file string) {
 type Unit struct {
 	Name   string
 	Limits map[blkdev.Number][]Spelling
-	Err    error // why they are not known
+	Past   []blkdev.Number // devices with rules that systemd goes past (systemd.GoesPast), so that it can keep none on them
+	Err    error           // why they are not known
 }
 
 // A Spelling is what systemd keeps for a device under one of its names.

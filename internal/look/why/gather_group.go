@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -60,6 +61,11 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 	if s.UnitLimits != nil && g.Owner.Unit != "" {
 		u := Unit{Name: g.Owner.Unit}
 		u.Limits, u.Err = s.UnitLimits(ctx, u.Name)
+		for _, r := range g.Rules {
+			if systemd.GoesPast(ctx, s.Root, r.Device) {
+				u.Past = append(u.Past, r.Device)
+			}
+		}
 		g.Unit = &u
 	}
 	if s.SystemdRuns {

@@ -46,6 +46,10 @@ func unitDiffers(f Facts) []Finding {
 		if g.Owner.Kind != "systemd" && !kept.Bounds() {
 			continue // its maker wrote the rule, and systemd has nothing to write over it
 		}
+		if !kept.Bounds() && slices.Contains(g.Unit.Past, r.Device) {
+			found = append(found, unitCannot(g, r))
+			continue
+		}
 		one := Finding{Code: "unit-differs", Severity: Hurts,
 			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, "no limit on " + r.Device.String()}},
 			Text:     "systemd owns this group, but keeps no limit on " + r.Device.String() + " for " + g.Unit.Name + ": nobody keeps the limit that is in force, and a restart of the unit removes it.",
@@ -61,6 +65,14 @@ func unitDiffers(f Facts) []Finding {
 		found = append(found, one)
 	}
 	return found
+}
+
+// unitCannot: systemd would limit a device below this one, so weir has written the limit. That is no fault of what
+// was just set, but a restart of the unit loses it.
+func unitCannot(g Group, r cgroupfs.Rule) Finding {
+	return Finding{Code: "unit-differs", Severity: Note,
+		Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, "no limit on " + r.Device.String()}},
+		Text:     "systemd owns this group, but cannot limit " + r.Device.String() + " itself, only the device below it: a restart of " + g.Unit.Name + " removes this limit. weird sets it again if a plan has it."}
 }
 
 // unitLacks: systemd keeps no limits on cgroup v1, and weir does not set this one again. That is no fault of

@@ -93,6 +93,22 @@ func TestTwoNamesOfOneDevice(t *testing.T) {
 	}
 }
 
+// A limit of a device that systemd goes past is weir's own: systemd cannot keep it, and nothing is wrong with it.
+// One that systemd keeps there otherwise is told as ever.
+func TestALimitThatSystemdCannotKeep(t *testing.T) {
+	f := ofUnit(nil)
+	f.Group.Unit.Past = []blkdev.Number{vda.Number}
+	found, ok := Judge(f).Find("unit-differs")
+	if !ok || found.Severity != Note || !strings.Contains(found.Text, "cannot limit 254:0 itself") || len(found.Fixes) != 0 {
+		t.Errorf("%+v", found)
+	}
+	f = ofUnit(map[blkdev.Number][]Spelling{vda.Number: {{"/dev/vda", wbps(1e6)}}})
+	f.Group.Unit.Past = []blkdev.Number{vda.Number}
+	if found, ok = Judge(f).Find("unit-differs"); !ok || found.Severity != Hurts {
+		t.Errorf("%+v", found)
+	}
+}
+
 // What systemd does not keep any more and is still in force is nobody's: the way out is to
 // end it.
 func TestALimitThatNobodyKeeps(t *testing.T) {

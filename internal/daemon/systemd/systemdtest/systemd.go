@@ -32,8 +32,9 @@ type Asked struct {
 type Systemd struct {
 	root string
 	// Rules is told of each rate that a unit gets, as the kernel would be: for example
-	// "IOWriteBandwidthMax", "/dev/block/8:0" and "5", or "max". nil: nobody is.
-	Rules func(unit, property, path, rate string) error
+	// "IOWriteBandwidthMax", "8:0" and "5", or "max". The device is the one that systemd goes to from
+	// the path: below a logical volume on one disk, the disk. nil: nobody is told.
+	Rules func(unit, property, device, rate string) error
 	// Started is told of the first process of each new scope, and of a slice's, which is 0.
 	Started func(unit string, pid int) error
 
@@ -251,7 +252,11 @@ func (s *Systemd) rate(unit, property string, r rate, text string) error {
 	if s.Rules == nil {
 		return nil
 	}
-	return s.Rules(unit, property, r.Path, text)
+	device, is := systemd.DeviceOf(context.Background(), s.root, r.Path)
+	if !is {
+		return nil // systemd writes no rule then
+	}
+	return s.Rules(unit, property, device.String(), text)
 }
 
 // store writes the drop-in of a property that systemd was told to keep.
