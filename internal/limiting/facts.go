@@ -139,8 +139,8 @@ func (m Manager) unitRecord(ctx context.Context, t targets.Target) *targets.Reco
 	r := &targets.Record{By: "systemd", Source: "systemctl show " + t.Owner.Unit}
 	for _, e := range entries {
 		one := targets.Recorded{Path: e.Path, Limit: e.Limit, Err: errNoDevice}
-		if n := len(e.Devices); n > 0 {
-			one.Device, one.Err = e.Devices[n-1], nil
+		if dev, known := e.On(); known {
+			one.Device, one.Err = dev, nil
 		}
 		r.Limits = append(r.Limits, one)
 	}

@@ -73,11 +73,7 @@ func addRates(all []PathLimit, k limit.Key, rates []deviceRate) []PathLimit {
 // DeviceOf returns the device on which systemd sets a limit that names a path. is is false if it sets
 // none, or if that cannot be seen.
 func DeviceOf(ctx context.Context, root, path string) (dev blkdev.Number, is bool) {
-	on := devicesOf(ctx, blkdev.New(root), path)
-	if len(on) == 0 {
-		return dev, false
-	}
-	return on[len(on)-1], true
+	return PathLimit{Devices: devicesOf(ctx, blkdev.New(root), path)}.On()
 }
 
 // GoesPast reports whether systemd would put a limit of a device on another one: it goes on to the
