@@ -1,10 +1,14 @@
 package systemd_test
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -111,6 +115,37 @@ func TestAVolumeIsLimitedAndNotItsDisk(t *testing.T) {
 	if got := rules(t, e, group); got != "" {
 		t.Errorf("after a restart the rules are %q, and the guide says that they are lost", got)
 	}
+	agentOf(t, fmt.Sprintf("plans: {small: {on: [{path: %s, write: 4MB/s}]}}\nassign: [{unit: %s, plan: small}]\n", one.Node, unit))
+	again := func(after string) {
+		t.Helper()
+		lab.Await(t, 20*time.Second, "the plan's limit after "+after, func() bool { return rules(t, e, group) == writeRule(e, one, 4e6) })
+	}
+	again("weird's start")
+	output(t, "systemctl", "restart", unit)
+	again("a restart")
+}
+
+// agentOf runs weird with plans until the end of the test.
+func agentOf(t *testing.T, plans string) {
+	t.Helper()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(at("plans.yaml"), []byte(plans), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.Command("weird", "run", "--plans", at("plans.yaml"), "--socket", at("socket"), "--journal", at("journal"))
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("weird:\n%s", &said)
+		}
+	})
 }
 
 // A command's limits on two volumes of one disk are both in force, and hold.
