@@ -102,13 +102,13 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(r.Asked) == 0 && r.Memory == 0 {
-		a.out.Say("no limit is named, so the command runs without one; add --read, --write, --read-iops or --write-iops")
-	}
 	if _, err := a.io(); err != nil {
 		return err
 	}
 	run, err := running.Prepare(ctx, a.host, r)
+	if err == nil && len(run.Decided.Places) == 0 && r.Memory == 0 {
+		a.out.Say("no limit is named, so the command runs without one; add --read, --write, --read-iops or --write-iops")
+	}
 	a.sayNotes(run.Notes)
 	if err != nil {
 		return err

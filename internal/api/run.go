@@ -34,12 +34,19 @@ type RunDevice struct {
 	Number   blkdev.Number    `json:"number"`
 	Chain    string           `json:"chain"`
 	Limit    limit.Limit      `json:"limit"`
+	Outer    []RunOuter       `json:"outer"` // rates that weir took over
 	Expected []place.Cell     `json:"expected"`
 	Foreign  *place.By        `json:"foreign"` // what holds writes to other groups' files
 	Charged  *cgroupfs.Stat   `json:"charged"` // null: the kernel counted nothing for the device
 	Disk     *blkdev.Counters `json:"disk"`    // null: not measured
 	Read     *RunVerdict      `json:"read"`    // null: no limit, or not measured
 	Write    *RunVerdict      `json:"write"`
+}
+
+// A RunOuter is a rate of a limit that binds a group that weir was started in.
+type RunOuter struct {
+	Rate   string `json:"rate"` // its name in Limit
+	Cgroup string `json:"cgroup"`
 }
 
 // A RunVerdict is what became of a limit in one direction.
@@ -61,10 +68,20 @@ func RunOf(r running.Report) Run {
 		doc.Escapes = append(doc.Escapes, r.Tally.Escapes...)
 	}
 	for _, d := range r.Devices {
-		doc.Devices = append(doc.Devices, RunDevice{Device: d.Device.Node, Number: d.Device.Number, Chain: d.Chain.String(), Limit: d.Limit, Expected: d.Cells(),
+		doc.Devices = append(doc.Devices, RunDevice{Device: d.Device.Node, Number: d.Device.Number, Chain: d.Chain.String(), Limit: d.Limit, Outer: outerOf(r.Outer, d.Device.Number), Expected: d.Cells(),
 			Foreign: d.Foreign, Charged: d.Charged, Disk: d.Disk, Read: runVerdictOf(d.Read), Write: runVerdictOf(d.Write)})
 	}
 	return doc
+}
+
+func outerOf(all []running.Outer, n blkdev.Number) []RunOuter {
+	of := []RunOuter{}
+	for _, o := range all {
+		if o.Device == n {
+			of = append(of, RunOuter{o.Key.String(), o.Cgroup})
+		}
+	}
+	return of
 }
 
 func runVerdictOf(v *tally.Verdict) *RunVerdict {

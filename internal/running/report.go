@@ -21,7 +21,8 @@ type Report struct {
 	Decided  place.Decision // what was expected
 	Hold     limit.Hold     // what holds buffered writes, if anything does
 	Devices  []Device
-	HandedOn string // the program that handed the work to a daemon, so that the limits did not apply; empty: none
+	Outer    []Outer // limits that bound weir itself, and were taken over
+	HandedOn string  // the program that handed the work to a daemon, so that the limits did not apply; empty: none
 }
 
 // A Device is a device with a limit.

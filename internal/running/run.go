@@ -43,6 +43,8 @@ type Run struct {
 	Notes []note.Note
 	// Decided is what is expected to hold. Ready may change it, if the pacer is not available.
 	Decided place.Decision
+	// Outer are rates of Decided that nobody asked for as low as that: they bind weir itself.
+	Outer []Outer
 
 	host    *host.Host
 	request Request
@@ -75,10 +77,16 @@ func Prepare(ctx context.Context, h *host.Host, r Request) (*Run, error) {
 	if run.group, run.steps, err = h.Launch().Plan(run.options); err != nil {
 		return run, err
 	}
+	if places = run.takeOver(ctx, places); len(run.Outer) > 0 {
+		run.options.Changes = place.Changes(places)
+		if run.group, run.steps, err = h.Launch().Plan(run.options); err != nil {
+			return run, err
+		}
+	}
 	if r.Memory > 0 {
 		run.Notes = append(run.Notes, note.Infof("memory-limit", "memory limit %s, with the page cache", limit.FormatSize(r.Memory)))
 	}
-	run.Decided, err = h.Deciding().Decide(run.group, true, places, r.Hold)
+	run.Decided, err = h.Deciding().Decide(run.group, true, places, run.request.Hold)
 	return run, err
 }
 
@@ -190,7 +198,7 @@ func (r *Run) Do(ctx context.Context, s Streams) (Report, error) {
 	report := Report{Result: result, Cgroup: r.room.IO.Path(), Left: left}
 	if err == nil {
 		report = reportOf(r.room.IO, r.Decided, r.request.Command[0], result)
-		report.Left, report.Complete = left, true
+		report.Left, report.Complete, report.Outer = left, true, r.Outer
 	}
 	return report, errors.Join(err, closing)
 }

@@ -7,10 +7,11 @@
 // state), with the groups that the command made below them, and only while no process is in any
 // of them.
 //
-// weir makes a new group below the caller's own group, so that limits on the caller apply to the
-// command. Under systemd it uses the caller's slice (a limit of the caller's own service or scope
-// does not reach it). On v2 it uses the nearest group above that can give controllers. weir enables
-// io on the way and leaves it enabled: disabling it could drop the rules of other groups.
+// weir makes a new group below the caller's own group. Under systemd it uses the caller's slice. On
+// v2 it uses the nearest group above that can give controllers. Limits of the groups above apply to
+// the command on v2. Other limits of the caller do not reach it, and on v1 none does: package running
+// makes the command's own limits as low. weir enables io on the way and leaves it enabled: disabling
+// it could drop the rules of other groups.
 //
 // If a command left a megabyte or more in memory (v2), its group stays until that data is written.
 // Without the group, Linux 7.2 lets the data that waits in the throttle through at once. In a scope

@@ -54,9 +54,8 @@ func noMemory() error {
 	return fault.With(&fault.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller"}, fault.Remedy{Do: fault.NoMemory})
 }
 
-// placeIn puts a new group below the caller's own, so that limits on the caller apply to the
-// command too. On v2 the caller's group may be unable to give controllers to groups below it;
-// then it is the nearest one above that can.
+// placeIn puts a new group below the caller's own. On v2 the caller's group may be unable to give
+// controllers to groups below it; then it is the nearest one above that can.
 func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []string) (cgroupfs.Group, error) {
 	own, err := h.FS.OfProcess(hierarchy, 0)
 	if err != nil {

@@ -167,8 +167,8 @@ func (h Host) connect(ctx context.Context) (*systemd.Conn, error) {
 	return conn, err
 }
 
-// ownSlice returns the slice that weir itself runs in, or systemd's default for new units: limits
-// on it apply to the command too. On v1 the hierarchy named systemd knows.
+// ownSlice returns the slice that weir itself runs in, or systemd's default for new units: on v2
+// limits on it apply to the command too. On v1 the hierarchy named systemd knows.
 func (h Host) ownSlice(io *cgroupfs.Hierarchy) (string, error) {
 	from := io
 	if named := h.FS.With("name=systemd"); io.Version == cgroupfs.V1 && named != nil {

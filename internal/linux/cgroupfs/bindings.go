@@ -2,6 +2,7 @@ package cgroupfs
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
@@ -54,4 +55,22 @@ func bind(all []Binding, r Rule, path string, own bool) []Binding {
 		}
 	}
 	return all
+}
+
+// Left lists the groups whose rules bind what is in g, and would not bind what is in another group
+// of the hierarchy, which need not exist: on v2 g and those above it, up to the first that the other
+// one is below, too. On v1 it is g, even if the other one is below it: a rule is for one group alone
+// (block/blk-throttle.c, throtl_pd_init: "the broken flat hierarchy behavior is retained"). The root
+// of v1's tree is not among them: its rules are for the writeback of the whole machine.
+func (g Group) Left(other Group) (left []Group) {
+	if g.h.Version == V1 {
+		if g.Path() == "/" {
+			return nil
+		}
+		return []Group{g}
+	}
+	for ; !g.IsRoot() && !strings.HasPrefix(other.path, g.path+"/"); g = g.Parent() {
+		left = append(left, g)
+	}
+	return left
 }

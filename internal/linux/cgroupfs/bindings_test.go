@@ -77,3 +77,32 @@ func TestInside(t *testing.T) {
 		t.Errorf("on v1 it is %s, %v", got.Path(), err)
 	}
 }
+
+// What goes to another group leaves the rules of those on the way to the first group that is above
+// both. On v1 it leaves those of its own group, wherever it goes.
+func TestLeft(t *testing.T) {
+	v2, v1 := cgrouptest.New(t, cgroupfs.V2, nil), cgrouptest.New(t, cgroupfs.V1, nil)
+	for _, c := range []struct {
+		h        cgrouptest.Host
+		from, to string
+		want     []string
+	}{
+		{v2, "/", "/job", nil},
+		{v2, "/a", "/a/job", nil},
+		{v2, "/a", "/job", []string{"/a"}},
+		{v2, "/a.slice/x.service", "/a.slice/job.scope", []string{"/a.slice/x.service"}},
+		{v2, "/a.slice/x.service/b", "/a.slice/job.scope", []string{"/a.slice/x.service/b", "/a.slice/x.service"}},
+		{v2, "/a", "/ab/job", []string{"/a"}},
+		{v1, "/", "/job", nil},
+		{v1, "/a", "/a/job", []string{"/a"}},
+		{v1, "/a/b", "/a/job", []string{"/a/b"}},
+	} {
+		var got []string
+		for _, g := range c.h.Group(c.from).Left(c.h.Group(c.to)) {
+			got = append(got, g.Path())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s from %s to %s: %q, want %q", c.h.IO.Version, c.from, c.to, got, c.want)
+		}
+	}
+}
