@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
@@ -116,21 +117,21 @@ func placedAt(ctx context.Context, h *host.Host, mounted []blkdev.Chain, n blkde
 	return p
 }
 
-// keepPacer turns the pacer on if weir's own group is paced: the command would leave the pacer, too.
-// Only root can see that, and have it.
+// keepPacer has the pacer hold the command too, if it holds weir's own group: the command would leave
+// it. Only root can see that, and have it.
 func (r *Run) keepPacer(left []cgroupfs.Group) {
-	if r.request.Hold != limit.HoldKernel || os.Geteuid() != 0 {
+	if os.Geteuid() != 0 {
 		return
 	}
 	for _, g := range left {
-		asked, err := r.host.Deciding().IsAsked(g)
+		jobs, err := pacer.HoldingOf(r.host.State, pacer.PlaceOf(g, "blkio"))
 		if err != nil {
 			r.warnOuter(err)
 		}
-		if asked {
+		r.apart = r.apart || slices.ContainsFunc(jobs, func(j pacer.Job) bool { return j.Count == pacer.CountWritten })
+		if len(jobs) > 0 && r.request.Hold == limit.HoldKernel {
 			r.request.Hold = limit.HoldAuto
 			r.Notes = append(r.Notes, note.Noticef("outer-pacer", "weir's pacer holds the command's writes, as it holds those of cgroup %s, which weir was started in", plain.Line(g.Path())))
-			return
 		}
 	}
 }

@@ -143,8 +143,8 @@ func TestPrepareInAPacedGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		told := strings.Contains(strings.Join(said(r), "\n"), "outer-pacer: weir's pacer holds the command's writes, as it holds those of cgroup /batch, which")
-		if r.Decided.Hold != want || told != (want == limit.HoldAuto) {
-			t.Errorf("%s: %s, %q", group, r.Decided.Hold, said(r))
+		if r.Decided.Hold != want || told != (want == limit.HoldAuto) || r.apart != (want == limit.HoldAuto) {
+			t.Errorf("%s: %s, %v, %q", group, r.Decided.Hold, r.apart, said(r))
 		}
 	}
 }

@@ -51,6 +51,7 @@ type Run struct {
 	options launch.Options
 	group   cgroupfs.Group // the one that will be made, or one like it
 	steps   []hold.Step
+	apart   bool // see launch.Command
 	room    *launch.Room
 }
 
@@ -189,7 +190,7 @@ func (r *Run) Do(ctx context.Context, s Streams) (Report, error) {
 	w := r.watch()
 	defer closeWatcher(w)
 	result, err := r.host.Launch().Run(ctx, r.room, launch.Command{Args: r.request.Command, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr,
-		Signals: s.Signals, Rules: rulesOf(r.Decided), Watcher: w})
+		Signals: s.Signals, Rules: rulesOf(r.Decided), Watcher: w, Apart: r.apart})
 	r.paced(&result, w)
 	left, closing := r.room.Close()
 	if left != launch.LeftNothing {

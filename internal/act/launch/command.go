@@ -25,6 +25,10 @@ type Command struct {
 	Signals        *Signals      // handed on to it; nil: none are
 	Rules          []tally.Rule  // what is measured while it runs; none: nothing
 	Watcher        tally.Watcher // sees what goes past the rules; nil: it is worked out
+	// Apart leaves the command to init when it has ended. Whoever waits for a process gets what it has
+	// written (wait_task_zombie). If weir's pacer holds weir's own group, it would pause that for what the
+	// command has written and was held for in its group. (time(1) does not see the command's time then.)
+	Apart bool
 }
 
 // A Result says how a command ended, and what the kernel charged to its group.
@@ -128,7 +132,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	above := room.killedAbove()
 	began := time.Now()
 	if err := start(cmd, h.FS, room.groups()); err != nil {
-		_ = measured.end(ctx, nil) // nothing was done
+		_ = measured.end(ctx, ending{}) // nothing was done
 		return Result{}, err
 	}
 	for range len(signals) { // the witness was there before the command
@@ -139,10 +143,11 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		queued = watchQueue(room.IO, began, h.lent(room))
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var how ending
+	go func() { ended <- how.wait(cmd, !c.Apart) }()
 	err = forward(ctx, cmd.Process, signals, group, ended)
-	killed := cmd.ProcessState != nil && status(cmd.ProcessState) == 128+int(syscall.SIGKILL)
-	result := Result{Starved: room.starved(above, killed), Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
+	killed := how.known && how.status == 128+int(syscall.SIGKILL)
+	result := Result{Starved: room.starved(above, killed), Elapsed: time.Since(began), Tally: measured.end(ctx, how)}
 	if left := queued(); left >= queueMin {
 		room.queued, result.Queued = left, left
 		if result.Tally != nil {
@@ -153,7 +158,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	if err != nil && !errors.As(err, &exit) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
-	result.Ended, result.Status = true, status(cmd.ProcessState)
+	result.Ended, result.Status = true, how.status
 	err = room.read(&result)
 	return result, err
 }
@@ -187,19 +192,12 @@ func measure(room *Room, c Command) (measured, error) {
 	return measured{t}, err
 }
 
-// end ends the measurement. The process state of an ended command includes what the children
-// that it waited for wrote.
-func (m measured) end(ctx context.Context, ended *os.ProcessState) *tally.Sum {
+// end ends the measurement.
+func (m measured) end(ctx context.Context, how ending) *tally.Sum {
 	if m.Tally == nil {
 		return nil
 	}
-	var written uint64
-	if ended != nil {
-		if used, ok := ended.SysUsage().(*syscall.Rusage); ok {
-			written = uint64(used.Oublock) * 512 // getrusage(2): of task_io_account_write
-		}
-	}
-	sum := m.End(ctx, written)
+	sum := m.End(ctx, how.written)
 	return &sum
 }
 
