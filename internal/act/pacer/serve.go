@@ -96,6 +96,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err
 	if err := errors.Join(leave(fs), turnKey(fs)); err != nil {
 		return err
 	}
+	markCells(dir)
 	s.askers = askers
 	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: p.Escapes.Take, missing: p.Missing, begin: beginLoad}
 	s.partial = programs[Parts]{kind: PartialArg, take: p.Parts.Take, missing: p.Missing, begin: beginLoad}

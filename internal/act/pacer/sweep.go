@@ -112,7 +112,11 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if os.Geteuid() != 0 { // it is root's
 		return nil
 	}
-	return errors.Join(sweep(dir, fs), removeStrays(dir, fs))
+	err := sweep(dir, fs)
+	if mayStray(dir, fs) {
+		err = errors.Join(err, removeStrays(dir, fs))
+	}
+	return err
 }
 
 func sweep(dir state.Dir, fs *cgroupfs.FS) error {

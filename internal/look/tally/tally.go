@@ -161,7 +161,7 @@ func (t *Tally) look(written uint64) {
 	stopped := weirs && !owners
 	m.halted, m.waits = weirs || owners, r.Underway > slack()
 	if stopped && t.stopped {
-		m.paused = now.Sub(t.at)
+		m.paused = now.Sub(later(t.at, t.sum.Ended)) // each time once, though moments overlap by a reading
 	}
 	t.stopped = stopped
 	t.take(m, r)

@@ -71,6 +71,34 @@ func TestALookThatTakesLong(t *testing.T) {
 	}
 }
 
+// The time for which weir's pacer has the group paused is counted once, however long each look takes.
+func TestAPauseIsCountedOnce(t *testing.T) {
+	const dir, slow = cgrouptest.V2Dir + "/g/", 60 * time.Millisecond
+	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{dir + "cgroup.procs": "", dir + "io.stat": "", dir + "cgroup.type": "domain\n"})
+	tally, err := Start(h.Group("/g"), []Rule{{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(tally.quit) // the test looks
+	<-tally.done
+	tally.quit = make(chan struct{})
+	cell, err := h.Group("/g").Child(cgroupfs.CellName(h.Group("/g")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write(dir+"cgroup.events", "frozen 0\n")
+	h.Write(dir+filepath.Base(cell.Path())+"/cgroup.freeze", "1\n")
+	tally.cell = &cell
+	tally.read = func(uint64) (escape.Reading, error) { time.Sleep(slow); return escape.Reading{}, nil }
+	began := time.Now()
+	for range 4 {
+		tally.look(0)
+	}
+	if got, all := tally.sum.Paused, time.Since(began); got < 3*slow || got > all {
+		t.Errorf("paused for %s of %s", got, all)
+	}
+}
+
 // While the owner of a command's group has it paused, a pause by weir's pacer is no time in which the
 // command would have written.
 func TestAnOwnersPauseIsNotWeirs(t *testing.T) {

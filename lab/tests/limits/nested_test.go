@@ -13,7 +13,7 @@ import (
 // A command under a limit that starts another one by weir run does not get rid of its limit, though
 // the other one runs in a group that the limit does not reach, and nobody limits its writes.
 func TestANestedRunKeepsTheLimit(t *testing.T) {
-	if e := lab.Need(t, lab.Root, lab.FS("ext4")); e.Cgroups.IOInV2 { // else the kernel holds no buffered writes
+	if e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4")); e.Cgroups.IOInV2 { // else the kernel holds no buffered writes
 		lab.Need(t, lab.Root, lab.Memory, lab.FS("ext4"))
 	}
 	t.Parallel()
