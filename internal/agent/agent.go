@@ -194,18 +194,22 @@ func (a *Agent) writeJournal(ctx context.Context) (end func(), done <-chan struc
 
 // Reload takes the plans as they are now, whole or not at all: after an error the former ones stay
 // in force.
-func (a *Agent) Reload() error { return a.reload("", true) }
+func (a *Agent) Reload() error { return a.reload("", true, nil) }
 
 // ReloadFor is Reload for somebody who is named in the journal, such as "uid 1000".
-func (a *Agent) ReloadFor(by string) error { return a.reload(by, true) }
+func (a *Agent) ReloadFor(by string) error { return a.reload(by, true, nil) }
 
 // reload is ReloadFor; unless always is true, plans that are in force already are not taken again. They are where newer
-// ones were refused: the log and the journal have the end of that then.
-func (a *Agent) reload(by string, always bool) error {
+// ones were refused: the log and the journal have the end of that then. isWhole reports whether the files that were read are
+// whole, otherwise nothing changes; nil: they are.
+func (a *Agent) reload(by string, always bool, isWhole func() bool) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	now, _ := a.plans.Now()
 	config, err := load(a.options, now)
+	if isWhole != nil && !isWhole() {
+		return errChanged
+	}
 	if err != nil {
 		a.refuse(by, err)
 		return err
@@ -222,10 +226,10 @@ func (a *Agent) reload(by string, always bool) error {
 
 // refuse says why newer plans are not in force.
 func (a *Agent) refuse(by string, err error) {
+	a.options.Log.Error("plans not loaded; the previous plans stay in force", "error", err) // first: who reads the status finds it there
 	a.mu.Lock()
 	a.refused = err.Error()
 	a.mu.Unlock()
-	a.options.Log.Error("plans not loaded; the previous plans stay in force", "error", err)
 	a.recordPlans(by, 0, 0, err)
 }
 

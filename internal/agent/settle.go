@@ -38,7 +38,18 @@ type watched struct {
 	// open are the files of plans that somebody has made (false) or written to (true), and has not closed since.
 	open map[string]bool
 	told string // what was said last of those that are loaded all the same
+
+	asked, links bool // whether a file of plans is a link, if that was asked since they changed
 }
+
+// News is what events tell of the plans.
+type news int
+
+const (
+	nothing news = iota
+	removed      // another file was removed, perhaps because the directory is being removed
+	changed      // the plans may have changed
+)
 
 // watchDir watches a directory. Not before a file is closed is it known to be whole.
 func watchDir(dir, file string) (*watched, error) {
@@ -76,40 +87,81 @@ func (w *watched) isPlan(name string) bool {
 	return planned.IsFile(name)
 }
 
-// read waits for events. It reports whether the plans may have changed.
-func (w *watched) read() (news bool, err error) {
+// read waits for events.
+func (w *watched) read() (news, error) {
 	n, err := w.Read(w.buf)
 	if err != nil {
-		return false, err
+		return nothing, err
+	}
+	return w.take(w.buf[:n]), nil
+}
+
+// pending takes the events that are there, and waits for none. The deadline does not count.
+func (w *watched) pending() (its news, err error) {
+	raw, err := w.SyscallConn()
+	if err != nil {
+		return nothing, err
+	}
+	n := 0
+	out := raw.Control(func(fd uintptr) {
+		if n, err = unix.Read(int(fd), w.buf); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+			n, err = 0, nil
+		}
+	})
+	if err := errors.Join(out, err); err != nil {
+		return nothing, &fs.PathError{Op: "watch", Path: w.dir, Err: err}
 	}
 	return w.take(w.buf[:n]), nil
 }
 
 // take notes what events tell.
-func (w *watched) take(events []byte) (news bool) {
+func (w *watched) take(events []byte) (all news) {
 	for len(events) >= unix.SizeofInotifyEvent {
 		mask := binary.NativeEndian.Uint32(events[4:])
 		size := min(len(events), unix.SizeofInotifyEvent+int(binary.NativeEndian.Uint32(events[12:])))
 		name := string(bytes.TrimRight(events[unix.SizeofInotifyEvent:size], "\x00"))
 		events = events[size:]
-		switch {
-		case mask&(unix.IN_DELETE_SELF|unix.IN_MOVE_SELF|unix.IN_IGNORED) != 0:
-			w.gone, news = true, true
-		case mask&unix.IN_Q_OVERFLOW != 0:
-			clear(w.open) // some may be closed by now
-			news = true
-		case mask&unix.IN_MODIFY == 0:
-			delete(w.open, name)
-			if mask&unix.IN_CREATE != 0 && w.isPlan(name) {
-				w.open[name] = false
-			}
-			news = true
-		case w.isPlan(name):
-			w.open[name] = true
-			news = true
-		}
+		all = max(all, w.note(mask, name))
 	}
-	return news
+	return all
+}
+
+// note notes what one event tells. Files that are no plans change nothing, unless a plan is a link: what it leads to may be
+// in the directory, as in that of a ConfigMap.
+func (w *watched) note(mask uint32, name string) news {
+	switch {
+	case mask&(unix.IN_DELETE_SELF|unix.IN_MOVE_SELF|unix.IN_IGNORED) != 0:
+		w.gone = true
+	case mask&unix.IN_Q_OVERFLOW != 0:
+		clear(w.open) // some may be closed by now
+		w.asked = false
+	case w.isPlan(name) && mask&unix.IN_MODIFY != 0:
+		w.open[name] = true
+	case w.isPlan(name):
+		delete(w.open, name)
+		if mask&unix.IN_CREATE != 0 {
+			w.open[name] = false
+		}
+		w.asked = false
+	case mask&unix.IN_MODIFY != 0:
+		return nothing
+	case w.hasLinks():
+	case mask&(unix.IN_DELETE|unix.IN_MOVED_FROM) != 0:
+		return removed
+	default:
+		return nothing
+	}
+	return changed
+}
+
+// hasLinks reports whether a file of plans is a link, or may be one.
+func (w *watched) hasLinks() bool {
+	if !w.asked {
+		entries, err := os.ReadDir(w.dir)
+		w.asked = err == nil
+		w.links = err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return w.isPlan(e.Name()) && e.Type()&os.ModeSymlink != 0 })
+	}
+	return w.links
 }
 
 // writers are the files that somebody is writing. One that has just been made is, if it is empty: a link is there as a whole.
@@ -127,25 +179,36 @@ func (w *watched) writers() (names []string) {
 	return names
 }
 
-// settle waits until there were no events for a time and nobody writes a file any more. late: that takes longer than most.
-func (w *watched) settle(ctx context.Context, quiet, most time.Duration) (late bool, err error) {
-	for end := time.Now().Add(most); ; {
-		until := time.Now().Add(quiet)
-		if late = until.After(end) || len(w.writers()) > 0; late {
+// settle waits until the plans have not changed for a time and nobody writes a file of them any more. late: that is not so
+// by the end; then it waits no longer. seen is what it was told of meanwhile.
+func (w *watched) settle(ctx context.Context, quiet time.Duration, end time.Time) (seen news, late bool, err error) {
+	for last := time.Now(); ; {
+		until := last.Add(quiet)
+		if len(w.writers()) > 0 {
 			until = end
 		}
 		if err := w.SetReadDeadline(until); err != nil {
-			return false, err
+			return seen, false, err
 		}
 		if ctx.Err() != nil { // else the deadline that tells of it comes after this one
-			return false, ctx.Err()
+			return seen, false, ctx.Err()
 		}
-		_, err := w.read()
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return late, nil
+		its, err := w.read()
+		over := errors.Is(err, os.ErrDeadlineExceeded)
+		if over {
+			its, err = w.pending() // on a busy machine events may be there and nobody has read them
 		}
 		if err != nil {
-			return false, err
+			return seen, false, err
+		}
+		seen = max(seen, its)
+		switch {
+		case its == changed && last.After(end):
+			return seen, true, nil
+		case its == changed: // also the first time after the end: it may be quiet from now on
+			last = time.Now()
+		case over:
+			return seen, len(w.writers()) > 0, nil
 		}
 	}
 }

@@ -100,35 +100,61 @@ func isNews(told *string, err error) bool {
 func (a *Agent) reloadOn(ctx context.Context, changes *watched, quiet time.Duration) error {
 	defer context.AfterFunc(ctx, func() { _ = changes.SetReadDeadline(time.Unix(1, 0)) })()
 	for first := true; ; first = false {
-		news, late := true, false
+		its := changed
 		if !first {
 			var err error
-			if news, err = changes.read(); err != nil {
+			if its, err = changes.read(); err != nil {
 				return err
 			}
 			quiet = settleTime
 		}
-		if news {
-			var err error
-			if late, err = changes.settle(ctx, quiet, a.settleMost); err != nil {
-				return err
-			}
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case changes.gone || !changes.isThere():
-			return errGone
-		case !news:
+		if its == nothing {
 			continue
 		}
-		a.tellLate(changes, late)
-		_ = a.reload("", !first && !late) // it is in the log; at first nobody has told of what changed before
+		if err := a.reloadWhole(ctx, changes, its, quiet, !first); err != nil { // first: nobody has told of what changed before
+			return err
+		}
 		if err := changes.SetReadDeadline(time.Time{}); err != nil {
 			return err
 		}
 		if ctx.Err() != nil { // else the deadline that tells of it comes after this one
 			return ctx.Err()
+		}
+	}
+}
+
+// errChanged says that plans changed while they were read: they may be half written.
+var errChanged = errors.New("the files of the plans changed while they were read")
+
+// reloadWhole loads the plans once their files are quiet, if they may have changed. Where they change while they are
+// loaded, it waits and loads them again, for a time.
+func (a *Agent) reloadWhole(ctx context.Context, changes *watched, its news, quiet time.Duration, always bool) error {
+	isWhole := func() bool {
+		its, err := changes.pending()
+		return err == nil && its != changed
+	}
+	for end := time.Now().Add(a.settleMost); ; {
+		isOver := time.Now().After(end)
+		seen, late, err := changes.settle(ctx, quiet, end)
+		its = max(its, seen)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		case changes.gone || !changes.isThere():
+			return errGone
+		case its != changed:
+			return nil
+		case late || isOver:
+			a.tellLate(changes, true)
+			clear(changes.open) // an event tells of a file that somebody still writes, or closes
+			_ = a.reload("", false, nil)
+			return nil
+		}
+		if err := a.reload("", always, isWhole); !errors.Is(err, errChanged) { // another one is in the log
+			a.tellLate(changes, false)
+			return nil
 		}
 	}
 }
