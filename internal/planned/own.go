@@ -65,14 +65,20 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 	return all, nil
 }
 
-// NeedOf is which labels and annotations the plans and weir itself go by.
-func NeedOf(config *plans.Config) targets.Need {
+// LabelsOf are the names of the labels that the plans and weir itself go by.
+func LabelsOf(config *plans.Config) map[string]bool {
 	labels := map[string]bool{plans.OwnLabel: true, podUIDLabel: true, podNamespaceLabel: true, containerNameLabel: true}
 	for _, a := range config.Assignments {
 		for name := range a.Labels {
 			labels[name] = true
 		}
 	}
+	return labels
+}
+
+// NeedOf is which labels and annotations the plans and weir itself go by.
+func NeedOf(config *plans.Config) targets.Need {
+	labels := LabelsOf(config)
 	return targets.Need{
 		Label: func(name string) bool { return labels[name] },
 		Annotation: func(name string) bool {

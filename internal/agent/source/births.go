@@ -277,15 +277,20 @@ func (b *Births) put(m *planned.Manager, one birth) (*planned.Birth, error) {
 	return m.BeginFirst(l, choice, g, rules)
 }
 
-// choose finds the target of a group that has a plan.
+// choose finds the target of a group that has a plan. Of a container that is there, and of which not enough is known, it
+// finds none: its unit's plan counts only if the container has none.
 func (b *Births) choose(m planned.Manager, g cgroupfs.Group, names []named) (l targets.Listed, c plans.Choice, is bool) {
 	var all []targets.Listed
 	if kind, id, is := targets.ContainerOf(g); is && !isOuter(kind, g) {
 		b.mu.Lock()
-		if l, is := b.known.of(kind, id, m.Config); is {
-			all = append(all, l)
-		}
+		known, ok, is := b.known.of(kind, id, m.Config)
 		b.mu.Unlock()
+		switch {
+		case ok:
+			all = append(all, known)
+		case is:
+			return l, c, false
+		}
 	}
 	for _, n := range names {
 		if n.kind == "unit" && n.name != "" {

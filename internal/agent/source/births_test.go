@@ -294,8 +294,8 @@ func TestKnownIsBounded(t *testing.T) {
 		return targets.Listed{ID: id, Names: []string{id}, Labels: map[string]string{"l": strings.Repeat("x", label)}}
 	}
 	k.learn("docker", one("big", listedBytes), config)
-	if _, is := k.of("docker", "big", config); is || k.bytes != 0 {
-		t.Error("one that is too large is known")
+	if _, ok, is := k.of("docker", "big", config); ok || !is || k.bytes != len("big") {
+		t.Error("more is known of one that is too large than that it is there")
 	}
 	large := listedBytes - 100
 	for i := range knownBytes/large + 10 {
@@ -305,12 +305,12 @@ func TestKnownIsBounded(t *testing.T) {
 		t.Errorf("%d are known, with %d bytes", n, k.bytes)
 	}
 	k.learn("docker", one("new", large), config)
-	if _, is := k.of("docker", "new", config); is {
+	if _, ok, _ := k.of("docker", "new", config); ok {
 		t.Error("there was no place")
 	}
 	k.learn("docker", one("0", 1), config) // it was renamed
 	k.learn("docker", one("new", large-1000), config)
-	if _, is := k.of("docker", "new", config); !is {
+	if _, ok, _ := k.of("docker", "new", config); !ok {
 		t.Error("there is a place")
 	}
 	k.forget("podman", "1")
