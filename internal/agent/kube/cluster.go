@@ -24,7 +24,8 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	pods   map[string]*known // by UID
-	ended  map[string]bool   // UIDs of pods that were known, and are not there any more
+	ended  map[string]uint64 // UIDs of the last pods that were known and are not there any more, with the number of each end
+	ends   uint64            // of pods that were known
 	number uint64            // of pods that were ever known
 	spaces map[string]space  // that name a plan, by UID
 	// All of them were read once.
@@ -55,7 +56,7 @@ type space struct{ name, plan string }
 // the limits that CSI drivers keep with them. It does nothing before Run.
 func New(c *Client, node string, volumes bool, o agent.ClusterOptions) *Cluster {
 	return &Cluster{client: c, node: node, volumes: volumes, options: o, patience: watchTime, every: tellEvery,
-		pods: map[string]*known{}, ended: map[string]bool{}, spaces: map[string]space{}, claims: newClaims(), told: map[string]string{}, failed: map[string]map[string]bool{}}
+		pods: map[string]*known{}, ended: map[string]uint64{}, spaces: map[string]space{}, claims: newClaims(), told: map[string]string{}, failed: map[string]map[string]bool{}}
 }
 
 // Run reads and tells until the context ends.
@@ -234,16 +235,24 @@ func (c *Cluster) endPod(o object) {
 	c.follow()
 }
 
-// drop forgets a pod that is not there any more, but for its UID.
+// drop forgets a pod that is not there any more, but for its UID. Past a bound it forgets the UID of the one that has been
+// gone for longest, whose containers have most likely ended.
 func (c *Cluster) drop(uid string) {
 	if c.pods[uid] == nil {
 		return
 	}
 	delete(c.pods, uid)
 	if len(c.ended) >= podsMost {
-		clear(c.ended)
+		first := uid
+		for other, number := range c.ended {
+			if first == uid || number < c.ended[first] {
+				first = other
+			}
+		}
+		delete(c.ended, first)
 	}
-	c.ended[uid] = true
+	c.ends++
+	c.ended[uid] = c.ends
 }
 
 func (c *Cluster) keepPods(there func(string) bool) {

@@ -73,8 +73,8 @@ func TestReadOfAPodThatIsGone(t *testing.T) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := len(c.ended); n > podsMost {
-		t.Errorf("%d UIDs are kept", n)
+	if c.ended["ub"] != 0 || c.ended["0"] != 0 || c.ended["1"] == 0 || len(c.ended) != podsMost {
+		t.Errorf("%d UIDs are kept, and not the last ones", len(c.ended))
 	}
 }
 
