@@ -3,7 +3,7 @@
 // program starts, when the container's cgroup and first process exist already: the plugin puts the
 // limits of the pod and of the container into force, and lets the container start.
 //
-// A pod whose annotations are wrong is refused when it, or one of its containers, is made. If weir
+// A pod whose annotations are wrong is refused when one of its containers is made; its sandbox is there then. If weir
 // takes too long, the container starts without its limits, and the agent sets them later: the
 // plugin answers within a second, and a runtime gives it two (api.DefaultPluginRequestTimeout).
 //

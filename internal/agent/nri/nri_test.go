@@ -118,7 +118,7 @@ func (w *world) records(t *testing.T) int {
 	return len(entries)
 }
 
-// What is wrong is refused before anything is made, with one line that says what.
+// What is wrong is refused when a container of the pod is made, with one line that says what. Nothing has been written then.
 func TestRefusals(t *testing.T) {
 	lab.Unit(t)
 	w := newWorld(t, "v2", plain1+"/ID", config)
