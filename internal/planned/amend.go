@@ -18,6 +18,14 @@ func (e *RecordError) Error() string {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
+// onRecord makes an error a *RecordError of a target whose limits are in force; nil: there is no error.
+func onRecord(t *Target, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &RecordError{t.Name, err}
+}
+
 // Amend has the record of a target that OfKind has found say by whom its limits are asked for now, if they are in force.
 // Another plan may ask for the same rates, or the API server may, where a plan of the node did. The error is a *RecordError.
 func (m Manager) Amend(ctx context.Context, t *Target) error {
@@ -25,14 +33,11 @@ func (m Manager) Amend(ctx context.Context, t *Target) error {
 		return nil
 	}
 	unlock, err := lock(ctx, m.Host, kindOf(t.key))
-	if err == nil {
-		defer unlock()
-		err = m.amend(ctx, t, false)
-	}
 	if err != nil {
-		return &RecordError{t.Name, err}
+		return onRecord(t, err)
 	}
-	return nil
+	defer unlock()
+	return m.amend(ctx, t, false)
 }
 
 // amended is what is to be on record of a target whose limits are in force; nil: what there is. One without a record keeps
@@ -74,7 +79,7 @@ func (r *record) hasLimitsOf(other *record) bool {
 }
 
 // amend has the record of a target say what it is to say, if the target's limits are in force. Whoever has given a newborn
-// group its rules since the look may have written it: the target is looked at again then.
+// group its rules since the look may have written it: the target is looked at again then. The error is a *RecordError.
 func (m Manager) amend(ctx context.Context, t *Target, dry bool) error {
 	next := m.amended(t)
 	if next == nil {
@@ -84,7 +89,7 @@ func (m Manager) amend(ctx context.Context, t *Target, dry bool) error {
 		next.At = moment{} // which no dry run shows
 		step, err := m.recordStep(next)
 		t.Preview.Steps = append(t.Preview.Steps, step)
-		return err
+		return onRecord(t, err)
 	}
 	r, err := recordFor(m.Host.Root, t.key, t.Name)
 	if err == nil && !t.record.isAsRead(r) { // one that cannot be read is written anew
@@ -94,7 +99,7 @@ func (m Manager) amend(ctx context.Context, t *Target, dry bool) error {
 		}
 	}
 	if err := next.saveOf(m.Host.Root); err != nil {
-		return err
+		return onRecord(t, err)
 	}
 	t.record = next
 	return nil

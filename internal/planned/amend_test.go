@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/annotations"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/lab"
 )
@@ -276,5 +277,42 @@ func TestARecordOfAnotherBoot(t *testing.T) {
 		if got := w.apply(t, assigned); !strings.HasPrefix(got, "docker:web small "+c.then) {
 			t.Errorf("%+v: then %s", c.at, got)
 		}
+	}
+}
+
+// The limits are in force, and their record cannot be written: the target has not failed, and what is wrong is told all the
+// same.
+func TestARecordThatCannotBeWritten(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	w.apply(t, assigned)
+	draft := filepath.Join(w.host.Root, records, state.FileName("docker:"+webID)+".new")
+	if err := os.MkdirAll(draft, 0o700); err != nil { // where the text is while it is written
+		t.Fatal(err)
+	}
+	r, err := w.manager(t, "plans: {new: {write: 10MB/s}}\nassign: [{docker: web, plan: new}]\n").Apply(t.Context(), false)
+	var record *RecordError
+	if !errors.As(err, &record) || record.Target != "docker:web" || strings.Count(err.Error(), "docker:web") != 1 {
+		t.Errorf("%v", err)
+	}
+	if !strings.HasPrefix(spell(r), "docker:web new in-force") || r.Targets[0].Err == nil {
+		t.Errorf("%s", spell(r))
+	}
+	if got := w.limitOf(t, webID, vda); got != "write 10 MB/s" {
+		t.Error(got)
+	}
+	// Where the limits have to change, nothing is in force that is not on record.
+	r, err = w.manager(t, "plans: {new: {write: 5MB/s}}\nassign: [{docker: web, plan: new}]\n").Apply(t.Context(), false)
+	if err == nil || !strings.HasPrefix(spell(r), "docker:web new failed") || w.limitOf(t, webID, vda) != "write 10 MB/s" {
+		t.Errorf("%s, %v", spell(r), err)
+	}
+	// The limits change, and the record of those before stays with the new one.
+	if err := os.Remove(draft); err != nil {
+		t.Fatal(err)
+	}
+	w.Refuse = func(string, string) error { return os.MkdirAll(draft, 0o700) }
+	r, err = w.manager(t, "plans: {new: {write: 5MB/s}}\nassign: [{docker: web, plan: new}]\n").Apply(t.Context(), false)
+	if !errors.As(err, &record) || !strings.HasPrefix(spell(r), "docker:web new changed") || w.limitOf(t, webID, vda) != "write 5 MB/s" {
+		t.Errorf("%s, %v", spell(r), err)
 	}
 }

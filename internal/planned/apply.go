@@ -196,11 +196,21 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 	errs = append(errs, err)
 	for _, t := range inTurn(r.Targets) {
 		if err := m.apply(ctx, t, dry); err != nil {
-			t.State, t.Err = Failed, err
-			errs = append(errs, fmt.Errorf("%s: %w", t.Name, err))
+			errs = append(errs, t.told(err))
 		}
 	}
 	return r, errors.Join(errs...)
+}
+
+// told notes what went wrong with a target, and says it of the target by name. One whose limits are in force has not failed.
+func (t *Target) told(err error) error {
+	t.Err = err
+	var record *RecordError
+	if errors.As(err, &record) { // which has the name
+		return err
+	}
+	t.State = Failed
+	return fmt.Errorf("%s: %w", t.Name, err)
 }
 
 // apply changes one target as far as that is due.
@@ -250,7 +260,7 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 	case err != nil:
 		return errors.Join(err, m.fallBack(ctx, t, next))
 	case until != next:
-		return next.save(m.Host.Root)
+		return onRecord(t, next.save(m.Host.Root))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ type Target struct {
 	ID     string // its owner's for it: a pod's UID, a container's id; empty: it has none
 	Choice plans.Choice
 	State  State
-	Err    error    // why it failed; nil: it did not
+	Err    error    // why it failed; of limits that are in force, what is wrong with their record (*RecordError); nil: nothing
 	Rows   []Device // that its plan names, or that it has limits on
 	// Unpaced says that its limits are in force, and that weir's pacer is to hold its buffered
 	// writes and does not.
