@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -24,13 +26,18 @@ type heirs struct {
 	lists map[string]listing // of the kinds that were asked
 	// records reads what is on record, once. One that cannot be read is told of elsewhere.
 	records func() map[string]*record
+	// What is looked for once; see yield.
+	ofKind map[string][]*record      // those of a kind
+	keys   map[string]map[string]int // where a kind lists its targets, by their keys
+	places map[string]whereabouts    // of targets, by their keys
 }
 
 func newHeirs(m Manager) heirs {
-	return heirs{m, map[string]listing{}, sync.OnceValue(func() map[string]*record {
-		all, _ := recorded(m.Host.Root)
-		return all
-	})}
+	return heirs{m: m, lists: map[string]listing{}, ofKind: map[string][]*record{}, keys: map[string]map[string]int{}, places: map[string]whereabouts{},
+		records: sync.OnceValue(func() map[string]*record {
+			all, _ := recorded(m.Host.Root)
+			return all
+		})}
 }
 
 // A listing is what a kind has answered.
@@ -160,9 +167,28 @@ func mayHave(kind string, t targets.Target) bool {
 		return targets.OwnerOf(t.Group, true).Kind == "libvirt"
 	case "containerd":
 		ending := path.Ext(t.Group.Path())
-		return !is && ending != ".service" && ending != ".slice"
+		return !is && ending != ".service" && ending != ".slice" && !isMonitor(t.Group.Path())
+	case "podman":
+		return is && engine == kind && !isOuter(t.Group)
 	}
 	return is && engine == kind
+}
+
+// isMonitor reports whether a group is that of the monitor which CRI-O and Podman start beside a container.
+func isMonitor(group string) bool {
+	id := targets.CalledAfter(group)
+	return targets.IsContainerID(id) && strings.HasSuffix(strings.TrimSuffix(path.Base(group), ".scope"), "-conmon-"+id)
+}
+
+// isOuter reports whether a group is the one above that of a Podman container: crun puts the container into a group of its
+// own below.
+func isOuter(g cgroupfs.Group) bool {
+	below, err := g.Child(targets.PodmanInner)
+	if err != nil || targets.IsInner(g.Path()) {
+		return false
+	}
+	there, err := below.Exists()
+	return err == nil && there
 }
 
 // has reports whether a target that is listed has the group of another one, by its name.

@@ -289,7 +289,9 @@ func TestMayHave(t *testing.T) {
 		`/machine.slice/machine-qemu\x2d1\x2ddb.scope/libvirt`: "containerd vm",
 		`/machine.slice/machine-qemu\x2d1\x2ddb.scope`:         "containerd vm unit",
 		"/user.slice/user-1000.slice":                          "unit",
-		"/k8s.io/web":                                          "containerd",
+		"/machine.slice/libpod-conmon-" + webID + ".scope":     "unit",
+		"/system.slice/crio-conmon-" + webID + ".scope":        "unit",
+		"/k8s.io/web": "containerd",
 	} {
 		g, err := io.Group(group)
 		if err != nil {

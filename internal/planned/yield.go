@@ -2,11 +2,12 @@ package planned
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -15,80 +16,167 @@ func errShared(has, group string) error {
 	return fmt.Errorf("it is in the same cgroup as %s (%s), which has a plan; write an assignment for one of them only", has, group)
 }
 
+// errUntold leaves a group the limits of a target whose plan cannot be told.
+func errUntold(name string, why error) error {
+	return fmt.Errorf("its cgroup has the limits of %s, and keeps them as long as weir cannot tell the plan of that one: %w", name, why)
+}
+
+var errUnlisted = errors.New("it is there, and is not listed yet")
+
 // yield leaves a group as it is that has limits of an earlier kind's target: as long as that one has a plan, or it cannot be
 // told whether it has. Nobody may have looked at it yet, as its daemon does not answer, or weird has just started.
 func (h heirs) yield(ctx context.Context, t *Target) {
 	if t.State != Differs || t.Choice.IsNone() || t.found == nil {
 		return
 	}
-	holder, err := h.holder(ctx, *t)
-	switch {
-	case err != nil:
-		t.State, t.Err = Failed, fmt.Errorf("its cgroup has the limits of %s, and keeps them as long as weir cannot tell the plan of that one: %w", holder, err)
-	case holder != "":
-		t.State, t.Err = Failed, errShared(holder, t.Path())
+	if err := h.held(ctx, *t); err != nil {
+		t.State, t.Err = Failed, err
 	}
 }
 
-// holder is the target of an earlier kind whose limits a target's group has, and is to keep; empty: there is none. An error
-// says why that cannot be told.
-func (h heirs) holder(ctx context.Context, t Target) (name string, err error) {
+// held says why a target's group is to keep the limits that it has of an earlier kind's target; nil: it is not.
+func (h heirs) held(ctx context.Context, t Target) error {
 	for _, kind := range kinds {
 		if kind == kindOf(t.key) {
-			return "", nil
+			return nil
 		}
 		if !h.m.Config.Needs(kind) || !mayHave(kind, *t.found) {
 			continue
 		}
-		r := h.inForce(kind, t)
-		if r == nil {
-			continue
-		}
-		if h.m.Alone && r.Agent {
-			return r.Name, nil
-		}
-		list := h.list(ctx, kind)
-		if list.err != nil {
-			return r.Name, list.err
-		}
-		i := slices.IndexFunc(list.all, func(l targets.Listed) bool { return keyOf(l) == r.Target })
-		if i < 0 { // it is gone, unless another daemon of the kind has it
-			if err := h.isDown(ctx, kind, *t.found); err != nil {
-				return r.Name, err
+		for _, r := range h.called(kind, *t.found) {
+			if !r.isInForce(t) {
+				continue
 			}
-			continue
-		}
-		l := list.all[i]
-		if l.Unread != nil {
-			return r.Name, l.Unread
-		}
-		choice := h.m.ChoiceOf(l)
-		if its := (Target{Choice: choice, host: h.m.Host, group: t.group}); !r.asBefore(choice, &its).IsNone() {
-			return l.String(), nil
-		}
-	}
-	return "", nil
-}
-
-// inForce is the record of a target of a kind that has a target's group too, if rates of that record are in force; nil: there
-// is none.
-func (h heirs) inForce(kind string, t Target) *record {
-	for _, key := range sorted(h.records()) {
-		r := h.records()[key]
-		_, name, _ := strings.Cut(key, ":")
-		its := targets.Listed{Kind: kind, Name: name, UID: name, ID: name[strings.LastIndexByte(name, '/')+1:]}
-		if kindOf(key) != kind || !has(its, *t.found) || kind == "vm" && !r.isOf(t) {
-			continue
-		}
-		for _, d := range t.Rows {
-			for _, k := range limit.Keys {
-				if n, bound := d.Now.Get(k).Number(); bound && r.has(d.Number, k, n) {
-					return r
-				}
+			if h.m.Alone && r.Agent {
+				return errShared(r.Name, t.Path())
+			}
+			if err := h.heldBy(ctx, r, t); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// heldBy is held by one target, whose record has rates that are in force. By its name alone it need not be the target of this
+// group: the scope of a container can have another group below, with limits of its own.
+func (h heirs) heldBy(ctx context.Context, r *record, t Target) error {
+	kind := kindOf(r.Target)
+	list := h.list(ctx, kind)
+	if list.err != nil {
+		return errUntold(r.Name, list.err)
+	}
+	l, listed := h.listed(kind, r.Target)
+	why := errUntold(r.Name, errUnlisted)
+	switch {
+	case listed && l.Unread != nil:
+		why = errUntold(r.Name, l.Unread)
+	case listed:
+		choice := h.m.ChoiceOf(l)
+		if its := (Target{Choice: choice, host: h.m.Host, group: t.group}); r.asBefore(choice, &its).IsNone() {
+			return nil
+		}
+		why = errShared(l.String(), t.Path())
+	}
+	at := h.pathOf(ctx, r.Target)
+	switch {
+	case isNowhere(at.err), cgroupfs.IsGone(at.err):
+		return nil
+	case at.err != nil && kind == "vm" && !r.isOf(t): // its name does not lead to its group: this may be another's
+		return nil
+	case at.err != nil:
+		return errUntold(r.Name, at.err)
+	case at.path != t.Path():
+		return nil
+	}
+	return why
+}
+
+// called are the records of those targets of a kind whose names a target's group can have.
+func (h heirs) called(kind string, t targets.Target) (some []*record) {
+	var name string
+	switch kind {
+	case "docker", "podman":
+		_, name, _ = targets.ContainerOf(t.Group)
+	case "pod":
+		name, _ = targets.PodOf(t.Group.Path())
+	default:
+		for _, r := range h.recordsOf(kind) {
+			_, name, _ := strings.Cut(r.Target, ":")
+			if has(targets.Listed{Kind: kind, ID: name[strings.LastIndexByte(name, '/')+1:]}, t) {
+				some = append(some, r)
+			}
+		}
+		return some
+	}
+	if r := h.records()[kind+":"+name]; r != nil {
+		some = append(some, r)
+	}
+	return some
+}
+
+// recordsOf are the records of a kind, which are looked for once.
+func (h heirs) recordsOf(kind string) []*record {
+	some, is := h.ofKind[kind]
+	if !is {
+		for _, key := range sorted(h.records()) {
+			if kindOf(key) == kind {
+				some = append(some, h.records()[key])
+			}
+		}
+		h.ofKind[kind] = some
+	}
+	return some
+}
+
+// listed finds how a target is listed, by the key of its record, among those that its kind has answered.
+func (h heirs) listed(kind, key string) (l targets.Listed, is bool) {
+	all := h.lists[kind].all
+	at, known := h.keys[kind]
+	if !known {
+		at = make(map[string]int, len(all))
+		for i, l := range all {
+			at[keyOf(l)] = i
+		}
+		h.keys[kind] = at
+	}
+	i, is := at[key]
+	if is {
+		l = all[i]
+	}
+	return l, is
+}
+
+// A whereabouts is the path of a target's group, or why that is not known.
+type whereabouts struct {
+	path string
+	err  error
+}
+
+// pathOf finds the group of a target, once.
+func (h heirs) pathOf(ctx context.Context, key string) whereabouts {
+	at, asked := h.places[key]
+	if !asked {
+		h.m.giveWay(ctx)
+		t, err := h.m.Host.Target(ctx, key)
+		if at.err = err; err == nil {
+			at.path = t.Group.Path()
+		}
+		h.places[key] = at
+	}
+	return at
+}
+
+// isInForce reports whether rates of a record are in force in a target's group.
+func (r *record) isInForce(t Target) bool {
+	for _, d := range t.Rows {
+		for _, k := range limit.Keys {
+			if n, bound := d.Now.Get(k).Number(); bound && r.has(d.Number, k, n) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isOf reports whether a record names the group of a target.
