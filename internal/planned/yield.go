@@ -21,6 +21,11 @@ func errUntold(name string, why error) error {
 	return fmt.Errorf("its cgroup has the limits of %s, and keeps them as long as weir cannot tell the plan of that one: %w", name, why)
 }
 
+// errOfAgent leaves a group the limits of a target that weird alone is told of. There need be no plan for it.
+func errOfAgent(name string) error {
+	return fmt.Errorf("its cgroup has limits that weird has set for %s; they stay until that ends or, where weird no longer runs, until you remove them: weir clear %s", name, name)
+}
+
 var errUnlisted = errors.New("it is there, and is not listed yet")
 
 // yield leaves a group as it is that has limits of an earlier kind's target: as long as that one has a plan, or it cannot be
@@ -40,7 +45,7 @@ func (h heirs) held(ctx context.Context, t Target) error {
 		if kind == kindOf(t.key) {
 			return nil
 		}
-		if !h.m.Config.Needs(kind) || !mayHave(kind, *t.found) {
+		if !mayHave(kind, *t.found) {
 			continue
 		}
 		for _, r := range h.called(kind, *t.found) {
@@ -48,7 +53,10 @@ func (h heirs) held(ctx context.Context, t Target) error {
 				continue
 			}
 			if h.m.Alone && r.Agent {
-				return errShared(r.Name, t.Path())
+				return errOfAgent(r.Name)
+			}
+			if !h.m.Config.Needs(kind) {
+				continue
 			}
 			if err := h.heldBy(ctx, r, t); err != nil {
 				return err

@@ -109,13 +109,14 @@ func TestASliceOfAPodThatIsNotRead(t *testing.T) {
 		lists error
 		want  string
 	}{
-		"the API server is not read":   {live: &live{unread: true}, rate: 5e6, want: "in the same cgroup as pod:prod/web"},
-		"it has no plan":               {live: &live{is: true}, rate: 5e6},
-		"others have set the limit":    {live: &live{unread: true}, rate: 6e6},
-		"the runtime does not answer":  {live: &live{is: true}, rate: 5e6, lists: errors.New("no answer"), want: "limits of pod:prod/web, and keeps them as long as weir cannot tell"},
-		"weird alone is told of plans": {alone: true, rate: 5e6, want: "pod:prod/web"},
+		"the API server is not read":  {live: &live{unread: true}, rate: 5e6, want: "in the same cgroup as pod:prod/web"},
+		"it has no plan":              {live: &live{is: true}, rate: 5e6},
+		"others have set the limit":   {live: &live{unread: true}, rate: 6e6},
+		"the runtime does not answer": {live: &live{is: true}, rate: 5e6, lists: errors.New("no answer"), want: "limits of pod:prod/web, and keeps them as long as weir cannot tell"},
+		// There is no plan for pods here, and none is needed.
+		"weird alone is told of plans": {alone: true, rate: 5e6, want: "that weird has set for pod:prod/web; they stay until that ends or, where weird no longer runs, until you remove them: weir clear pod:prod/web"},
 	} {
-		m.Live, m.Alone = c.live, c.alone
+		m.Live, m.Alone, m.Config.Annotated = c.live, c.alone, !c.alone
 		rules[0].Limit.WBPS = limit.PerSecond(c.rate)
 		r := &record{Target: "pod:" + podUID, Name: "pod:prod/web", Plan: "a", Limits: rules, Agent: true, At: now(w.host.Root)}
 		h := newHeirs(m)
