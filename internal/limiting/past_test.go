@@ -3,11 +3,13 @@ package limiting
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/daemon/systemd/systemdtest"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host/hosttest"
@@ -102,6 +104,40 @@ func TestAVolumeIsLimitedAndNotItsDisk(t *testing.T) {
 			t.Errorf("%d: told %+v", i, r.Notes)
 		}
 		*log = nil
+	}
+}
+
+// What systemd keeps over boots under a volume's name stays kept, if the disk gets another limit until the next boot.
+func TestALimitUnderAVolumesNameStaysKept(t *testing.T) {
+	for _, path := range []string{"/dev/mapper/vg0-dm-0", "/dev/block/253:0"} {
+		m, s, _ := volumesHost(t)
+		conn, err := m.Host.Systemd(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.Set(t.Context(), "x.service", true, systemd.IOLimitAt(path, wbps(5e6))); err != nil {
+			t.Fatal(err)
+		}
+		s.Asked()
+		its := serviceOf(t, m)
+		if got, want := writeRules(t, its), "254:16 5000000"; got != want {
+			t.Fatalf("%s: in force are %s, want %s", path, got, want)
+		}
+		change, err := m.PrepareSetOn(t.Context(), its, Request{Asked: []limit.Asked{{On: "254:16", Limit: limit.Limit{RBPS: limit.PerSecond(3e6)}}}, Hold: limit.HoldKernel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := change.Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := os.ReadFile(filepath.Join(m.Host.Root, "etc/systemd/system.control/x.service.d/50-IOWriteBandwidthMax.conf"))
+		if line := "IOWriteBandwidthMax=" + path + " 5000000\n"; err != nil || !strings.Contains(string(kept), line) {
+			t.Errorf("systemd keeps %q, %v; want %q. It was asked for %q", kept, err, line, asked(s.Asked()))
+		}
+		if got, want := writeRules(t, its), "254:16 5000000"; got != want {
+			t.Errorf("%s: in force are %s, want %s", path, got, want)
+		}
 	}
 }
 

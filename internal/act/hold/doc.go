@@ -20,5 +20,5 @@
 // in which name they write last. So the package reads the rules in force and systemd's entries, and
 // sets all four rates under every name that systemd has. Then it removes all names but one from
 // systemd's drop-ins, and has systemd reload them. Names in the unit's own files stay, with the
-// same rates.
+// same rates. All names stay if systemd keeps a limit over boots and the change is until the next boot.
 package hold

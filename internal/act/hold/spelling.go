@@ -20,6 +20,7 @@ type spelling struct {
 	settings []journalSetting
 	dropped  []journalSetting // of those, what they said
 	drop     []string         // spellings that systemd is to forget
+	above    []string         // of those, names of devices on the one that they limit
 	rules    []Change         // what is to be in force, all four rates of each device
 	written  []Change         // of those, what weir writes because systemd goes past the device
 	unkept   []limit.Key      // rates that systemd does not keep over boots now
@@ -109,8 +110,11 @@ func (s *spelling) add(p Plan, c Change, all []systemd.PathLimit, now limit.Limi
 		if after := changed(l.Limit, want, c.Limit); !after.IsZero() {
 			s.settings = append(s.settings, journalSetting{l.Path, turn{l.Limit, after}})
 		}
-		if l.Path != name && !past && !l.Own && !p.Lift {
+		if l.Path != name && !past && !l.Own && p.forgets(all) {
 			s.drop = append(s.drop, l.Path)
+			if len(l.Devices) > 1 {
+				s.above = append(s.above, l.Path)
+			}
 			s.dropped = append(s.dropped, journalSetting{l.Path, turn{Before: l.Limit}})
 		}
 	}
@@ -146,16 +150,26 @@ func changed(says, want, asked limit.Limit) limit.Limit {
 	return set
 }
 
+// forgets reports whether systemd is to forget names that say what another one says, too. Where it keeps limits
+// over boots it does so only with a change that is kept itself: else a kept limit would be lost, and the reload
+// that it takes would put the kept limits in the place of those set since.
+func (p Plan) forgets(all []systemd.PathLimit) bool {
+	return !p.Lift && (p.Persist || !slices.ContainsFunc(all, func(l systemd.PathLimit) bool { return l.Kept }))
+}
+
 // nameOf chooses the name that stays: one in the unit's own files, else one that survives
 // boots, else the first. Limits that are kept over boots use a name that survives boots, if
-// there is one. A name of another device, from which systemd goes on to this one, stays only if it
-// is in the unit's own files.
+// there is one. A name of another device, from which systemd goes on to this one, comes after the
+// device's own, and stays only if it survives boots or is in the unit's own files.
 func (p Plan) nameOf(dev blkdev.Number, has []systemd.PathLimit, lasting string) string {
 	prefer := []func(systemd.PathLimit) bool{
 		func(l systemd.PathLimit) bool { return l.Own && (!p.Persist || systemd.Lasts(l.Path)) },
 		func(l systemd.PathLimit) bool { return len(l.Devices) == 1 && systemd.Lasts(l.Path) },
 	}
-	direct := func(l systemd.PathLimit) bool { return len(l.Devices) == 1 }
+	others := []func(systemd.PathLimit) bool{
+		func(l systemd.PathLimit) bool { return systemd.Lasts(l.Path) },
+		func(l systemd.PathLimit) bool { return len(l.Devices) == 1 },
+	}
 	for _, is := range prefer {
 		if i := slices.IndexFunc(has, is); i >= 0 {
 			return has[i].Path
@@ -164,8 +178,10 @@ func (p Plan) nameOf(dev blkdev.Number, has []systemd.PathLimit, lasting string)
 	if p.Persist && lasting != "" {
 		return lasting
 	}
-	if i := slices.IndexFunc(has, direct); i >= 0 {
-		return has[i].Path
+	for _, is := range others {
+		if i := slices.IndexFunc(has, is); i >= 0 {
+			return has[i].Path
+		}
 	}
 	return systemd.NodeOf(dev)
 }
@@ -230,7 +246,11 @@ func (s spelling) ensure(p Plan) error {
 // another disk after a boot.
 func (s spelling) tell(p Plan) {
 	for _, path := range s.drop {
-		p.Note(fmt.Sprintf("systemd also keeps limits of %s on %s, a second name of the same device; weir puts them all under one name", p.Unit, path))
+		is := "a second name of the same device"
+		if slices.Contains(s.above, path) {
+			is = "but sets them on the device below"
+		}
+		p.Note(fmt.Sprintf("systemd also keeps limits of %s on %s, %s; weir puts them all under one name", p.Unit, path, is))
 	}
 	for _, path := range s.astray {
 		p.Note(fmt.Sprintf("systemd keeps a limit of %s on %s, but sets it on a device below; that limit stays as it is", p.Unit, path))

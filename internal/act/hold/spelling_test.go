@@ -90,6 +90,58 @@ func TestARateThatIsNotNamedStays(t *testing.T) {
 	}
 }
 
+// A change until the next boot has systemd forget no name if it keeps a limit over boots: that limit is in force
+// again after the boot, and not before. A change for good takes the limit over.
+func TestAKeptLimitStaysKept(t *testing.T) {
+	lab.Unit(t)
+	kept := func(l systemd.PathLimit) systemd.PathLimit {
+		l.Kept = true
+		return l
+	}
+	for name, c := range map[string]struct {
+		has     []systemd.PathLimit
+		persist bool
+		sets    []string
+		drop    []string
+	}{
+		"two names that last": {has: []systemd.PathLimit{says("/dev/disk/by-id/x", false, writes(5)), kept(says("/data", false, writes(5)))},
+			sets: []string{"IOWriteBandwidthMax=/dev/disk/by-id/x 9", "IOWriteBandwidthMax=/data 9"}},
+		"beside a name in the unit's own file": {has: []systemd.PathLimit{says("/data", true, writes(5)), kept(says("/dev/sda", false, writes(5)))},
+			sets: []string{"IOWriteBandwidthMax=/data 9", "IOWriteBandwidthMax=/dev/sda 9"}},
+		"under the name that stays: a reload would bring it back": {has: []systemd.PathLimit{kept(says("/data", false, writes(5))), says("/dev/sda", false, writes(5))},
+			sets: []string{"IOWriteBandwidthMax=/data 9", "IOWriteBandwidthMax=/dev/sda 9"}},
+		"under a volume's name": {has: []systemd.PathLimit{kept(onWay("/dev/dm-1", false, writes(5), volume, sda))},
+			sets: []string{"IOWriteBandwidthMax=/dev/dm-1 9", "IOWriteBandwidthMax=/dev/block/8:0 9"}},
+		"for good": {has: []systemd.PathLimit{says("/dev/disk/by-id/x", false, writes(5)), kept(says("/data", false, writes(5)))}, persist: true,
+			sets: []string{"IOWriteBandwidthMax=/dev/disk/by-id/x 9", "IOWriteBandwidthMax=/data 9"}, drop: []string{"/data"}},
+	} {
+		var s spelling
+		s.add(Plan{Persist: c.persist}, Change{sda, limit.Limit{WBPS: limit.PerSecond(9)}}, c.has, writes(5), "")
+		var sets []string
+		for _, one := range s.settings {
+			for _, property := range systemd.IOLimitAt(one.Path, one.After) {
+				sets = append(sets, property.String())
+			}
+		}
+		if !slices.Equal(sets, c.sets) || !slices.Equal(s.drop, c.drop) {
+			t.Errorf("%s: set %q and forget %q, want %q and %q", name, sets, s.drop, c.sets, c.drop)
+		}
+	}
+}
+
+// What systemd forgets is told as what it is: another name of the disk, or the name of a volume on it.
+func TestForgottenNamesAreToldAsWhatTheyAre(t *testing.T) {
+	lab.Unit(t)
+	var s spelling
+	s.add(Plan{}, Change{sda, limit.Limit{WBPS: limit.PerSecond(9)}},
+		[]systemd.PathLimit{says("/dev/disk/by-id/x", false, writes(5)), says("/data", false, writes(5)), onWay("/var", false, writes(5), volume, sda)}, writes(5), "")
+	var told []string
+	s.tell(Plan{Unit: "x.service", Note: func(text string) { told = append(told, text) }})
+	if len(told) != 2 || !strings.Contains(told[0], "/data, a second name of the same device;") || !strings.Contains(told[1], "/var, but sets them on the device below;") {
+		t.Errorf("told %q", told)
+	}
+}
+
 // Who spelled a device otherwise is told before that is replaced, and what is kept over
 // boots has a name that lasts.
 func TestOtherNamesAreToldBeforeTheyAreReplaced(t *testing.T) {

@@ -23,6 +23,7 @@ type PathLimit struct {
 	Devices []blkdev.Number // see devicesOf
 	Limit   limit.Limit     // rates that no setting names are unlimited
 	Own     bool            // a file of the unit's own has the path, so that systemd never forgets it
+	Kept    bool            // systemd was told to keep a rate of the path over boots
 }
 
 // IOLimits reads the four limits of a unit, in the order in which systemd has them.
@@ -49,6 +50,9 @@ func (c *Conn) IOLimits(ctx context.Context, unit string) ([]PathLimit, error) {
 	}
 	if len(all) == 0 {
 		return nil, nil
+	}
+	if err := markKept(c.root, unit, all); err != nil {
+		return nil, err
 	}
 	return all, c.markOwn(ctx, unit, all)
 }

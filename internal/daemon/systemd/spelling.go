@@ -131,17 +131,44 @@ func (d DropIn) forget(paths []string) (changed bool, err error) {
 func without(text string, k limit.Key, paths []string) (left string, changed bool) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		property, value, _ := strings.Cut(line, "=")
-		value = strings.TrimSpace(value)
-		// systemd writes a path as it is, and reads it as a word.
-		has := func(path string) bool { return strings.HasPrefix(value, path+" ") || firstWord(value) == path }
-		if strings.TrimSpace(property) == propertyNames[k] && slices.ContainsFunc(paths, has) {
+		if slices.ContainsFunc(paths, func(path string) bool { return gives(line, k, path) }) {
 			changed = true
 			continue
 		}
 		b.WriteString(line)
 	}
 	return b.String(), changed
+}
+
+// gives reports whether a line of what systemd was told gives a path a rate, or takes it away. systemd writes
+// a path as it is, and reads it as a word.
+func gives(line string, k limit.Key, path string) bool {
+	property, value, _ := strings.Cut(line, "=")
+	value = strings.TrimSpace(value)
+	return strings.TrimSpace(property) == propertyNames[k] && (strings.HasPrefix(value, path+" ") || firstWord(value) == path)
+}
+
+// markKept marks the names of which systemd keeps a rate over boots.
+func markKept(root, unit string, all []PathLimit) error {
+	kept, err := Kept(root, unit)
+	if err != nil {
+		return err
+	}
+	for _, d := range kept {
+		text, err := readFile(d.Path)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(text) {
+			if strings.HasSuffix(strings.TrimSpace(line), " infinity") {
+				continue
+			}
+			for i := range all {
+				all[i].Kept = all[i].Kept || gives(line, d.Key, all[i].Path)
+			}
+		}
+	}
+	return nil
 }
 
 // ratePath returns the property and the path of a line such as "IOReadBandwidthMax=/data 5M".

@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,31 @@ func TestSpellingsOfTheUnitsOwnFiles(t *testing.T) {
 		markOwn(text, all)
 		if all[0].Own != (want == "/dev/sda") || all[1].Own != (want == "/my data") {
 			t.Errorf("%q: %+v, want %q", text, all, want)
+		}
+	}
+}
+
+// A name is kept over boots if systemd stores a rate of it there: not what it stores until the next boot, and no
+// rate that was lifted.
+func TestNamesThatAreKept(t *testing.T) {
+	root := t.TempDir()
+	for path, text := range map[string]string{
+		persistentControl + "/x.service.d/50-IOWriteBandwidthMax.conf": "[Service]\nIOWriteBandwidthMax=\nIOWriteBandwidthMax=/var 5000000\nIOWriteBandwidthMax=/my data 5000000\n",
+		persistentControl + "/x.service.d/50-IOReadBandwidthMax.conf":  "[Service]\nIOReadBandwidthMax=\nIOReadBandwidthMax=/data infinity\nIOWriteBandwidthMax=/data 5\n",
+		runtimeControl + "/x.service.d/50-IOWriteBandwidthMax.conf":    "[Service]\nIOWriteBandwidthMax=/dev/sda 5000000\n",
+	} {
+		path = filepath.Join(root, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := []PathLimit{{Path: "/var"}, {Path: "/my data"}, {Path: "/data"}, {Path: "/dev/sda"}, {Path: "/va"}}
+	if err := markKept(root, "x.service", all); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, true, false, false, false} {
+		if all[i].Kept != want {
+			t.Errorf("%s: %t", all[i].Path, all[i].Kept)
 		}
 	}
 }
