@@ -66,7 +66,7 @@ type Holder struct {
 // Steps lists what Apply does, in order. Devices of a unit appear by number; see Holder.Steps.
 func (p Plan) Steps() []Step {
 	if p.Unit != "" {
-		return p.unitSteps(spelling{settings: p.settings(nil), unkept: limit.Keys[:]})
+		return p.unitSteps(p.unasked(nil))
 	}
 	var steps []Step
 	if p.sets() && p.Anchor != "" {

@@ -39,6 +39,50 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// A dry run that cannot ask systemd, as of a copy of a host, has the lines of a volume, which weir writes itself. What
+// is known to be in force already is not written.
+func TestStepsOfAVolumeWithoutSystemd(t *testing.T) {
+	lab.Unit(t)
+	set, lift := limit.Limit{WBPS: limit.PerSecond(7)}, limit.Limit{WBPS: limit.Unlimited}
+	const accounting = "IOAccounting=true"
+	for _, c := range []struct {
+		name, rules string
+		asked       limit.Limit
+		property    string
+		line        string
+	}{
+		{"another limit", "8:0 rbps=3 wbps=5 riops=max wiops=max\n", set, accounting, "8:0 rbps=3 wbps=7 riops=max wiops=max"},
+		{"none", "8:16 rbps=3 wbps=5 riops=max wiops=max\n", set, accounting, "8:0 rbps=max wbps=7 riops=max wiops=max"},
+		{"none that can be read", "", set, accounting, "8:0 rbps=max wbps=7 riops=max wiops=max"},
+		{"lifted", "8:0 rbps=3 wbps=5 riops=max wiops=max\n", lift, "", "8:0 wbps=max"},
+		{"lifted, none that can be read", "", lift, "", "8:0 wbps=max"},
+		{"in force", "8:0 rbps=max wbps=7 riops=max wiops=max\n", set, accounting, ""},
+	} {
+		files := map[string]string{cgrouptest.V2Dir + "/x/cgroup.procs": ""}
+		if c.rules != "" {
+			files[cgrouptest.V2Dir+"/x/io.max"] = c.rules
+		}
+		g := fixture(t, cgroupfs.V2, files)
+		p := Plan{Group: g, Unit: "x.service", Past: []blkdev.Number{sda}, Changes: []Change{{sda, c.asked}}, Lift: c.asked == lift}
+		var want []Step
+		if c.property != "" {
+			want = append(want, Step{Unit: "x.service", Property: c.property})
+		}
+		if c.line != "" {
+			want = append(want, Step{File: g.File("io.max"), Line: c.line})
+		}
+		holder := Holder{systemd: func(context.Context) (units, error) {
+			t.Error("asked systemd")
+			return nil, errors.New("not here")
+		}}
+		for _, got := range [][]Step{p.Steps(), holder.Steps(t.Context(), p)} {
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %+v, want %+v", c.name, got, want)
+			}
+		}
+	}
+}
+
 func TestApplyAsksNobodyWhereNothingCanBeWritten(t *testing.T) {
 	lab.Unit(t)
 	g := fixture(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/x/io.max": ""})

@@ -54,7 +54,7 @@ func TestAChangeForGoodIsTakenBackToWhatItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry.Settings, entry.Persist, entry.Unkept = p.settings(before), true, []limit.Key{limit.RBPS, limit.RIOPS, limit.WIOPS}
+	entry.Settings, entry.Persist, entry.Unkept = p.unasked(before).settings, true, []limit.Key{limit.RBPS, limit.RIOPS, limit.WIOPS}
 	record, err := dir.New(journalKind, entry)
 	if err != nil {
 		t.Fatal(err)

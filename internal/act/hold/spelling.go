@@ -44,10 +44,7 @@ func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 		s.unkept = without(limit.Keys[:], kept)
 	}
 	for _, c := range p.Changes {
-		now, err := p.Group.Rule(c.Device)
-		if fault.IsUnsupported(err) {
-			now, err = limit.None, nil // systemd enables io for a unit with its first limit
-		}
+		now, err := p.inForce(c.Device)
 		if err != nil {
 			return spelling{}, err
 		}
@@ -59,6 +56,15 @@ func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 		s.add(p, c, has, now, name)
 	}
 	return s, nil
+}
+
+// inForce reads the rule of a device.
+func (p Plan) inForce(dev blkdev.Number) (limit.Limit, error) {
+	now, err := p.Group.Rule(dev)
+	if fault.IsUnsupported(err) {
+		return limit.None, nil // systemd enables io for a unit with its first limit
+	}
+	return now, err
 }
 
 // settle decides where systemd's way ends from a device on two others, one on the other: at the second one
@@ -260,13 +266,17 @@ func (s spelling) tell(p Plan) {
 	}
 }
 
-// settings are the result of spell if nothing is known of the unit.
-func (p Plan) settings(has []systemd.PathLimit) []journalSetting {
-	var s spelling
+// unasked is the spelling where systemd is not asked, and has these settings as far as is known.
+func (p Plan) unasked(has []systemd.PathLimit) spelling {
+	s := spelling{unkept: limit.Keys[:]}
 	for _, c := range p.Changes {
-		s.add(p, c, has, systemd.Together(has, c.Device), "")
+		now := systemd.Together(has, c.Device)
+		if p.goesPast(c.Device) {
+			now, _ = p.inForce(c.Device) // all rates are unset where they cannot be read: those asked for are written
+		}
+		s.add(p, c, has, now, "")
 	}
-	return s.settings
+	return s
 }
 
 func (p Plan) unitSteps(s spelling) []Step {

@@ -177,7 +177,7 @@ func abandon(t *testing.T, p Plan, dir state.Dir, has []systemd.PathLimit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry.Settings = p.settings(has)
+	entry.Settings = p.unasked(has).settings
 	record, err := dir.New(journalKind, entry)
 	if err != nil {
 		t.Fatal(err)
