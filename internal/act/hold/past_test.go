@@ -70,25 +70,84 @@ func TestNamesOfVolumes(t *testing.T) {
 }
 
 // A way of three devices ends at the second one or the last one, as systemd's version has it: the rules in
-// force say where.
+// force say where. If both have the rates, one of them may be weir's own, as a limit of LUKS is.
 func TestWhereALongWayEnds(t *testing.T) {
 	lab.Unit(t)
 	p, _ := unitFixture(t)
 	way := onWay("/var", false, writes(5), volume, crypt, sda)
-	for text, want := range map[string]blkdev.Number{
-		"254:0 rbps=max wbps=5 riops=max wiops=max\n": crypt,
-		"254:0 rbps=max wbps=6 riops=max wiops=max\n": sda,
-		"8:0 rbps=max wbps=5 riops=max wiops=max\n":   sda,
+	unknown := blkdev.Number{}
+	const both = "8:0 rbps=max wbps=5 riops=max wiops=max\n254:0 rbps=max wbps=5 riops=max wiops=max\n"
+	lifts := func(devices ...blkdev.Number) (all []Change) {
+		for _, dev := range devices {
+			all = append(all, Change{dev, limit.Limit{WBPS: limit.Unlimited}})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		rules   string
+		want    blkdev.Number
+		changes []Change // that lift; else one that sets
+	}{
+		{"254:0 rbps=max wbps=5 riops=max wiops=max\n", crypt, nil},
+		{"254:0 rbps=max wbps=6 riops=max wiops=max\n", sda, nil},
+		{"8:0 rbps=max wbps=5 riops=max wiops=max\n", sda, nil},
+		{"8:0 rbps=max wbps=6 riops=max wiops=max\n254:0 rbps=max wbps=5 riops=max wiops=max\n", crypt, nil},
+		{"8:0 rbps=max wbps=5 riops=max wiops=max\n254:0 rbps=max wbps=6 riops=max wiops=max\n", sda, nil},
+		{both, unknown, nil},
+		{both, unknown, lifts(crypt)},
+		{both, unknown, lifts(sda)},
+		{both, sda, lifts(crypt, sda)},
 	} {
-		if err := os.WriteFile(p.Group.File("io.max"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(p.Group.File("io.max"), []byte(c.rules), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if on, known := p.settle([]systemd.PathLimit{way})[0].On(); !known || on != want {
-			t.Errorf("%q: %s, %t", text, on, known)
+		p.Lift, p.Changes = c.changes != nil, c.changes
+		if on, known := p.settle([]systemd.PathLimit{way})[0].On(); known != (c.want != unknown) || on != c.want {
+			t.Errorf("%q, lift %v: %s, %t", c.rules, c.changes, on, known)
 		}
+	}
+	another := says("/dev/sda", false, writes(6))
+	if err := os.WriteFile(p.Group.File("io.max"), []byte("8:0 rbps=max wbps=6 riops=max wiops=max\n254:0 rbps=max wbps=5 riops=max wiops=max\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.Lift, p.Changes = false, nil
+	if on, known := p.settle([]systemd.PathLimit{onWay("/", false, writes(7), volume, crypt, sda), way})[1].On(); !known || on != crypt {
+		t.Errorf("another long way is no setting of the disk's: %s, %t", on, known)
+	}
+	if on, known := p.settle([]systemd.PathLimit{another, way})[1].On(); known {
+		t.Errorf("the disk has another limit by its own name, which says nothing of the way: %s", on)
 	}
 	if len(way.Devices) != 3 {
 		t.Error("the way itself has changed")
+	}
+}
+
+// Where LUKS has the same limit as the disk below, which systemd limits under a volume's name, setting or lifting
+// that of LUKS asks systemd for nothing of that name, and so leaves the disk's limit alone. It is told.
+func TestALimitOfLUKSLeavesItsDiskAlone(t *testing.T) {
+	lab.Unit(t)
+	for _, lift := range []bool{false, true} {
+		p, _ := unitFixture(t)
+		if err := os.WriteFile(p.Group.File("io.max"), []byte("8:0 rbps=max wbps=5 riops=max wiops=max\n254:0 rbps=max wbps=5 riops=max wiops=max\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.Past, p.Lift = []blkdev.Number{crypt}, lift
+		p.Changes = []Change{{crypt, writes(9)}}
+		if lift {
+			p.Changes = []Change{{crypt, limit.Limit{WBPS: limit.Unlimited}}}
+		}
+		s, err := p.spell(t.Context(), &manager{limits: []systemd.PathLimit{onWay("/var", false, writes(5), volume, crypt, sda)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.settings) != 0 || len(s.drop) != 0 || !reflect.DeepEqual(s.written, p.Changes) {
+			t.Errorf("lift %t: asks systemd for %v, has it forget %q, writes %v", lift, s.settings, s.drop, s.written)
+		}
+		var told []string
+		s.tell(Plan{Unit: "x.service", Note: func(text string) { told = append(told, text) }})
+		if len(told) != 1 || !strings.Contains(told[0], "/var") || !strings.Contains(told[0], "cannot tell on which") {
+			t.Errorf("lift %t: told %q", lift, told)
+		}
 	}
 }
 

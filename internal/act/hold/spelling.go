@@ -26,6 +26,7 @@ type spelling struct {
 	unkept   []limit.Key      // rates that systemd does not keep over boots now
 	fleeting []string         // what is kept over boots under a name that may be another disk's then
 	astray   []string         // names of devices that systemd goes past: it limits another device under them
+	unsure   []string         // names whose way ends at the device or at another one
 }
 
 // spell reads what systemd keeps and what is in force, and merges the plan into it.
@@ -67,31 +68,16 @@ func (p Plan) inForce(dev blkdev.Number) (limit.Limit, error) {
 	return now, err
 }
 
-// settle decides where systemd's way ends from a device on two others, one on the other: at the second one
-// if that one has the rates.
-func (p Plan) settle(has []systemd.PathLimit) []systemd.PathLimit {
-	has = slices.Clone(has)
-	for i, l := range has {
-		if ends := l.Ends(); len(ends) > 1 {
-			has[i].Devices = []blkdev.Number{l.Devices[0], ends[1]}
-			if now, err := p.Group.Rule(ends[0]); err == nil && l.Limit.Bounds() && now.Overlay(l.Limit.Bound()) == now {
-				has[i].Devices[1] = ends[0]
-			}
-		}
-	}
-	return has
-}
-
-// goesPast reports whether systemd goes past a device of the plan's.
-func (p Plan) goesPast(dev blkdev.Number) bool { return slices.Contains(p.Past, dev) }
-
 // add spells one change. lasting is a name of its device that survives boots; it may be empty.
 func (s *spelling) add(p Plan, c Change, all []systemd.PathLimit, now limit.Limit, lasting string) {
 	var has []systemd.PathLimit
 	for _, l := range all {
-		if on, known := l.On(); known && on == c.Device {
+		switch on, known := l.On(); {
+		case known && on == c.Device:
 			has = append(has, l)
-		} else if len(l.Devices) > 1 && l.Devices[0] == c.Device {
+		case !known && slices.Contains(l.Ends(), c.Device):
+			s.unsure = append(s.unsure, l.Path)
+		case len(l.Devices) > 1 && l.Devices[0] == c.Device:
 			s.astray = append(s.astray, l.Path)
 		}
 	}
@@ -260,6 +246,9 @@ func (s spelling) tell(p Plan) {
 	}
 	for _, path := range s.astray {
 		p.Note(fmt.Sprintf("systemd keeps a limit of %s on %s, but sets it on a device below; that limit stays as it is", p.Unit, path))
+	}
+	for _, path := range s.unsure {
+		p.Note(fmt.Sprintf("systemd keeps a limit of %s on %s, but sets it on one of two devices below; weir cannot tell on which, and that setting stays as it is", p.Unit, path))
 	}
 	for _, path := range s.fleeting {
 		p.Note(fmt.Sprintf("systemd keeps the limits of %s on %s over boots, but that name may mean another disk then: the device has no link in /dev/disk/by-id, and none of its file systems is mounted", p.Unit, path))
