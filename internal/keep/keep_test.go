@@ -115,6 +115,26 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// On cgroup v1 a restart of a unit loses its limit, and that is told; a scope of systemd's own has no restart.
+func TestWhatARestartLoses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		owner targets.Owner
+		told  bool
+	}{
+		{"a service", targets.Owner{Kind: "systemd", Unit: "x.service"}, true},
+		{"a scope", targets.Owner{Kind: "systemd", Unit: "x.scope"}, false},
+		{"a scope of a container", targets.Owner{Kind: "docker", Unit: "docker-" + id + ".scope"}, true},
+	} {
+		its := targets.Target{Kind: "pid", Name: "7", Owner: c.owner}
+		notes := Of(open(t, "v1", nil), its, cgroupfs.V1).Lasts(hold.Plan{Changes: []hold.Change{{Device: vda.Number, Limit: writes(5)}}}, false)
+		told := slices.ContainsFunc(notes, func(n note.Note) bool { return n.Code == "lost-at-restart" && strings.Contains(n.Text, c.owner.Unit) })
+		if told != c.told || len(notes) > 1 {
+			t.Errorf("%s: %+v", c.name, notes)
+		}
+	}
+}
+
 // wanted is a write limit on /data, which is on vdb.
 func wanted(l limit.Limit, how limit.Hold) Wanted {
 	return Wanted{Asked: []limit.Asked{{On: "/data", Limit: l}}, Hold: how,

@@ -24,7 +24,7 @@ func (b base) lost(plan hold.Plan) []note.Note {
 		return []note.Note{note.Warningf("lost-at-restart", "%s does not know this limit: %s loses it when it restarts", t.Owner.Kind, t).With(again)}
 	case plan.Unit != "":
 		return append(b.brought(plan), b.past(plan)...)
-	case t.Owner.Unit != "":
+	case t.Owner.Unit != "" && (t.Owner.Kind != "systemd" || systemd.Restarts(t.Owner.Unit)):
 		return []note.Note{note.Warningf("lost-at-restart", "systemd owns %s and keeps no limits on cgroup v1: a restart of the unit loses it", t.Owner.Unit).With(again)}
 	}
 	return nil
@@ -50,7 +50,7 @@ func (b base) brought(plan hold.Plan) (notes []note.Note) {
 // restart.
 func (b base) past(plan hold.Plan) (notes []note.Note) {
 	for _, c := range plan.Changes {
-		if !c.Limit.Bounds() || !slices.Contains(plan.Past, c.Device) || strings.HasSuffix(plan.Unit, ".scope") {
+		if !c.Limit.Bounds() || !slices.Contains(plan.Past, c.Device) || !systemd.Restarts(plan.Unit) {
 			continue
 		}
 		node := b.h.Device(context.Background(), c.Device).Node

@@ -61,3 +61,6 @@ func FullName(name string) (string, error) {
 func inName(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(`:-_.\@`, r)
 }
+
+// Restarts reports whether a unit can start again under its name. A scope cannot: it ends with its processes.
+func Restarts(unit string) bool { return !strings.HasSuffix(unit, ".scope") }

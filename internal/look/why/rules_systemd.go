@@ -46,14 +46,20 @@ func unitDiffers(f Facts) []Finding {
 		if g.Owner.Kind != "systemd" && !kept.Bounds() {
 			continue // its maker wrote the rule, and systemd has nothing to write over it
 		}
+		restarts := systemd.Restarts(g.Unit.Name)
 		if !kept.Bounds() && slices.Contains(g.Unit.Past, r.Device) {
-			found = append(found, unitCannot(g, r))
+			if restarts { // else nothing removes it
+				found = append(found, unitCannot(g, r))
+			}
 			continue
 		}
 		one := Finding{Code: "unit-differs", Severity: Hurts,
 			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, "no limit on " + r.Device.String()}},
 			Text:     "systemd owns this group, but keeps no limit on " + r.Device.String() + " for " + g.Unit.Name + ": nobody keeps the limit that is in force, and a restart of the unit removes it.",
 			Fixes:    []Fix{{Text: "remove it, if it is left over", Lines: []string{fmt.Sprintf("weir clear %s --on %s", quote(f.Target), r.Device)}}}}
+		if !restarts {
+			one.Text = "systemd owns this group, but keeps no limit on " + r.Device.String() + " for " + g.Unit.Name + ": nobody keeps the limit that is in force."
+		}
 		setIt := []string{fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(r.Limit), r.Device)}
 		if kept.Bounds() {
 			one.Evidence[1].Value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))
@@ -78,6 +84,9 @@ func unitCannot(g Group, r cgroupfs.Rule) Finding {
 // unitLacks: systemd keeps no limits on cgroup v1, and weir does not set this one again. That is no fault of
 // what was just set, but a restart of the unit loses it.
 func unitLacks(g Group) []Finding {
+	if !systemd.Restarts(g.Owner.Unit) {
+		return nil
+	}
 	one := Finding{Code: "unit-differs", Severity: Note,
 		Text: "systemd owns this group, and on cgroup v1 it does not know this limit: a restart of " + g.Owner.Unit + " loses it."}
 	var lines []string

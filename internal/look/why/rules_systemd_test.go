@@ -55,6 +55,7 @@ func TestALimitOfAUnitOnV1(t *testing.T) {
 		"weir keeps it":   func(g *Group) { g.Kept = Kept{File: "/etc/systemd/system/x.service.d/weir.conf", Rules: g.Rules} },
 		"no limit":        func(g *Group) { g.Rules = []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None}} },
 		"made by another": func(g *Group) { g.Owner.Kind = "docker" },
+		"a scope":         func(g *Group) { g.Owner.Unit = "weir-x.scope" },
 	} {
 		if found, is := of(change).Find("unit-differs"); is {
 			t.Errorf("%s: %+v", name, found)
@@ -109,11 +110,27 @@ func TestALimitThatSystemdCannotKeep(t *testing.T) {
 	}
 }
 
+// A scope has no restart, so none is spoken of: nothing is wrong with what weir run writes there itself, and any
+// other limit that systemd does not know is told as nobody's.
+func TestAScopeHasNoRestart(t *testing.T) {
+	of := func(past ...blkdev.Number) (Finding, bool) {
+		f := ofUnit(nil)
+		f.Group.Owner.Unit, f.Group.Unit.Name, f.Group.Unit.Past = "weir-x.scope", "weir-x.scope", past
+		return Judge(f).Find("unit-differs")
+	}
+	if found, is := of(vda.Number); is {
+		t.Errorf("a volume: %+v", found)
+	}
+	if found, is := of(); !is || found.Severity != Hurts || strings.Contains(found.Text, "restart") || len(found.Fixes) != 2 {
+		t.Errorf("a disk: %+v", found)
+	}
+}
+
 // What systemd does not keep any more and is still in force is nobody's: the way out is to
 // end it.
 func TestALimitThatNobodyKeeps(t *testing.T) {
 	found, ok := Judge(ofUnit(nil)).Find("unit-differs")
-	if !ok || !strings.Contains(found.Text, "nobody keeps") || strings.Contains(found.Text, "replace the one in force") {
+	if !ok || !strings.Contains(found.Text, "nobody keeps") || !strings.Contains(found.Text, "a restart of the unit removes it") || strings.Contains(found.Text, "replace the one in force") {
 		t.Fatalf("%+v", found)
 	}
 	if len(found.Fixes) != 2 || !strings.HasPrefix(found.Fixes[0].Lines[0], "weir clear ") || !strings.HasPrefix(found.Fixes[1].Lines[0], "weir set ") {
