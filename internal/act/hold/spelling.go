@@ -179,7 +179,8 @@ func (p Plan) nameOf(dev blkdev.Number, has []systemd.PathLimit, lasting string)
 }
 
 // accounting is the setting with which systemd leaves the io controller to a unit whose rules weir writes:
-// it knows no limit for which the unit needs it. It stays until the next boot.
+// it knows no limit for which the unit needs it. It stays until the next boot. systemd answers after the unit and
+// its slices have the controller: bus_unit_set_properties commits, and unit_realize_cgroup puts off siblings alone.
 func (p Plan) accounting() []systemd.Setting {
 	if p.Lift || !slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Limit.Bounds() && p.goesPast(c.Device) }) {
 		return nil
