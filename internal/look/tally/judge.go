@@ -128,6 +128,16 @@ func (s Sum) writes(d Device) Verdict {
 	return v
 }
 
+// writeLimits is how many devices have a limit on writes.
+func (s Sum) writeLimits() (n int) {
+	for _, d := range s.Devices {
+		if (bounds{d.Limit.WBPS, d.Limit.WIOPS}).some() {
+			n++
+		}
+	}
+	return n
+}
+
 // doubt withdraws a verdict that may be due to an Estimate's error.
 func (v *Verdict) doubt(s Sum, d Device) {
 	var doubts []string
@@ -141,7 +151,7 @@ func (v *Verdict) doubt(s Sum, d Device) {
 		if i := slices.IndexFunc(s.Open, func(f Opened) bool { return f.compressed }); i >= 0 {
 			doubts = append(doubts, s.Open[i].Path+" may be compressed, so that less was written to the disk than by the command")
 		}
-		if len(s.Devices) > 1 {
+		if s.writeLimits() > 1 {
 			doubts = append(doubts, "without BPF weir cannot tell the disks apart")
 		}
 	}

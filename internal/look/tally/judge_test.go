@@ -110,6 +110,21 @@ func TestWritesOfTwoDisks(t *testing.T) {
 	}
 }
 
+// A limit on reads from another disk does not make it unknown where writes went.
+func TestWritesBesideALimitOnReads(t *testing.T) {
+	for want, charged := range map[State]uint64{Held: 0, NotHeld: 100 * megabyte} {
+		s := wrote(10*time.Second, 60*megabyte+charged, charged, 60*megabyte, 0)
+		s.Devices = append(s.Devices, Device{Rule: Rule{Device: other, Limit: limit.Limit{RBPS: limit.PerSecond(50 * megabyte)}}})
+		if v := s.Writes(s.Devices[0]); v.State != want {
+			t.Errorf("%+v, want %s", v, want)
+		}
+		s.Devices[1].Limit = limit.Limit{WIOPS: limit.PerSecond(100)}
+		if v := s.Writes(s.Devices[0]); v.State != NotTold {
+			t.Errorf("of two limits on writes: %+v, want %s", v, NotTold)
+		}
+	}
+}
+
 // What a limit on operations has let past it has no number.
 func TestOperationsPastALimit(t *testing.T) {
 	s := wrote(10*time.Second, 63*megabyte, 0, 63*megabyte, 0).told()
