@@ -25,7 +25,8 @@ import (
 type Estimate struct {
 	group   cgroupfs.Group
 	devices []blkdev.Number
-	memory  bool // the group's memory is counted, in the same hierarchy
+	upon    blkdev.Upon // of devices
+	memory  bool        // the group's memory is counted, in the same hierarchy
 	beside  map[blkdev.Number]bool
 
 	sum    process.Sum
@@ -49,16 +50,20 @@ type Reading struct {
 	wet    uint64     // Dirty, read before Stats
 }
 
-// NewEstimate starts to count what escapes a group on some disks. Each byte is counted once, so
-// the devices must not stand on each other.
+// NewEstimate starts to count what escapes a group on some disks. Each byte is counted once, also
+// where one of them stands on another.
 func NewEstimate(g cgroupfs.Group, devices []blkdev.Number) (*Estimate, error) {
 	e := &Estimate{group: g, devices: devices, beside: map[blkdev.Number]bool{}}
-	_, e.memory, _ = g.Memory() // without, the group owns no writeback
+	e.upon = blkdev.New("/").Upon(context.Background(), devices) // sysfs answers at once
+	_, e.memory, _ = g.Memory()                                  // without, the group owns no writeback
 	e.memory = e.memory && g.Hierarchy().Version == cgroupfs.V2
 	var err error
 	e.began, err = e.read()
 	return e, err
 }
+
+// Upon is how the disks stand on each other.
+func (e *Estimate) Upon() blkdev.Upon { return e.upon }
 
 // Close ends the counting.
 func (e *Estimate) Close() { e.sum.Close() }
@@ -160,11 +165,24 @@ func Members(g cgroupfs.Group) (all []int, err error) {
 // charged adds up the charges for writes to the disks, and to those beside them.
 func (e *Estimate) charged(stats []cgroupfs.Stat) (bytes uint64) {
 	for _, s := range stats {
-		if slices.Contains(e.devices, s.Device) || e.isBeside(s.Device) {
+		switch {
+		case slices.Contains(e.devices, s.Device):
+			bytes += e.upon.Own(s.Device, writtenOf(stats))
+		case e.isBeside(s.Device):
 			bytes += s.WrittenBytes
 		}
 	}
 	return bytes
+}
+
+// writtenOf returns a function that tells how many bytes were charged for writes to a device.
+func writtenOf(stats []cgroupfs.Stat) func(blkdev.Number) uint64 {
+	return func(n blkdev.Number) uint64 {
+		if i := slices.IndexFunc(stats, func(s cgroupfs.Stat) bool { return s.Device == n }); i >= 0 {
+			return stats[i].WrittenBytes
+		}
+		return 0
+	}
 }
 
 // isBeside reports whether writes to a device are counted there alone: it is a whole disk, and

@@ -37,3 +37,27 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// What goes through a volume is charged to the volume and to its disk, and was written once.
+func TestAVolumeAndItsDisk(t *testing.T) {
+	disk, volume := blkdev.Number{Major: 8}, blkdev.Number{Major: 253}
+	upon := blkdev.Upon{disk: {volume}}
+	charged := func(onDisk, onVolume uint64) []cgroupfs.Stat {
+		return []cgroupfs.Stat{{Device: disk, WrittenBytes: onDisk}, {Device: volume, WrittenBytes: onVolume}}
+	}
+	e := Estimate{devices: []blkdev.Number{disk, volume}, upon: upon}
+	if got := e.judge(Reading{Written: 200, before: process.IO{WriteBytes: 200}, Stats: charged(100, 100)}); got != 100 {
+		t.Errorf("%d bytes escaped, want 100", got)
+	}
+	m := Meter{devices: e.devices, upon: upon, own: map[blkdev.Number]uint64{}}
+	for _, c := range []struct{ onDisk, onVolume, want uint64 }{
+		{100, 100, 100},
+		{150, 100, 150}, // directly
+		{150, 140, 190}, // waits for the volume's limit
+		{190, 140, 190}, // and is through
+	} {
+		if m.charge(charged(c.onDisk, c.onVolume)); m.charged != c.want {
+			t.Errorf("%+v: %d bytes", c, m.charged)
+		}
+	}
+}

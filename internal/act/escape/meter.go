@@ -16,7 +16,8 @@ import (
 type Meter struct {
 	group    cgroupfs.Group
 	devices  []blkdev.Number
-	watcher  Watcher // nil: estimate counts
+	upon     blkdev.Upon // of devices
+	watcher  Watcher     // nil: estimate counts
 	id       uint64
 	on       map[blkdev.Number]bool // of what the watcher counts: whether it is on the disks
 	stats    *cgroupfs.OpenStats
@@ -25,15 +26,16 @@ type Meter struct {
 
 	byDisk           map[blkdev.Number]uint64 // what the watcher has counted, at the last look
 	escaped, charged uint64
-	written          uint64 // by the group's processes, at the last look
-	pending          bool   // something of it waits in memory
+	own              map[blkdev.Number]uint64 // of charged, by disk: see charge
+	written          uint64                   // by the group's processes, at the last look
+	pending          bool                     // something of it waits in memory
 }
 
 // NewMeter starts to count. The watcher may be nil. It belongs to the caller, and reports the
 // group each time that step more bytes have escaped.
 func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w Watcher, step uint64) (m *Meter, err error) {
-	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{},
-		suspects: suspects{began: time.Now().Add(-clockMost), on: map[blkdev.Number]bool{}, since: -1}}
+	m = &Meter{group: g, watcher: w, suspects: suspects{began: time.Now().Add(-clockMost), since: -1}}
+	m.On(devices)
 	if w == nil {
 		m.estimate, err = NewEstimate(g, m.devices)
 		return m, err
@@ -109,13 +111,20 @@ func (m *Meter) watched() (*Meter, error) {
 	if err != nil {
 		return m, err
 	}
+	m.charge(stats)
+	return m, nil
+}
+
+// charge adds up what was charged for writes to the disks. A write is charged to a volume before it
+// is to the volume's disk, so what was a disk's own never falls again.
+func (m *Meter) charge(stats []cgroupfs.Stat) {
 	m.charged = 0
 	for _, s := range stats {
 		if slices.Contains(m.devices, s.Device) {
-			m.charged += s.WrittenBytes
+			m.own[s.Device] = max(m.own[s.Device], m.upon.Own(s.Device, writtenOf(stats)))
+			m.charged += m.own[s.Device]
 		}
 	}
-	return m, nil
 }
 
 // estimated reads the group's own counters only if its processes have written, or something
@@ -130,12 +139,8 @@ func (m *Meter) estimated() error {
 		return err
 	}
 	m.written, m.pending = r.Written, r.Dirty > 0
-	m.escaped, m.charged = r.Escaped, 0
-	for _, s := range r.Stats {
-		if slices.Contains(m.devices, s.Device) {
-			m.charged += s.WrittenBytes
-		}
-	}
+	m.escaped = r.Escaped
+	m.charge(r.Stats)
 	return nil
 }
 
@@ -159,6 +164,7 @@ func (m *Meter) ID() uint64 { return m.id }
 // On makes the meter count on other disks from now on.
 func (m *Meter) On(devices []blkdev.Number) {
 	m.devices, m.on, m.suspects.on = slices.Clone(devices), map[blkdev.Number]bool{}, map[blkdev.Number]bool{}
+	m.upon, m.own = blkdev.New("/").Upon(context.Background(), devices), map[blkdev.Number]uint64{} // sysfs answers at once
 }
 
 // Close ends the counting.

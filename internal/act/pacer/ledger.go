@@ -99,6 +99,7 @@ func (l *ledger) end(now time.Duration) (owes float64) {
 type gate struct {
 	rate    float64 // bytes a second; 0: there is no rule
 	charged uint64
+	own     uint64  // of that, what came from no other gate: see written.charge
 	waits   float64 // what was charged and cannot have gone through yet
 	lent    float64 // what has gone past it in loans
 	at      time.Duration

@@ -1,8 +1,12 @@
 package pacer
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // Each byte is paid for once: here, or in the kernel's throttle.
@@ -75,5 +79,44 @@ func TestShare(t *testing.T) {
 		if b.share(3); b.level != want {
 			t.Errorf("of %.0f 3 leave %.0f, want %.0f", level, b.level, want)
 		}
+	}
+}
+
+// What is written directly to a volume passes two gates, the volume's and its disk's, and is charged once.
+func TestGatesOnEachOther(t *testing.T) {
+	h := newHost(t, cgroupfs.V1)
+	disk, volume := blkdev.Number{Major: 8}, blkdev.Number{Major: 253}
+	for file, text := range map[string]string{"class/block/sda/dev": "8:0", "class/block/sda/size": "1", "dev/block/8:0/dev": "8:0", "dev/block/8:0/size": "1",
+		"dev/block/253:0/dev": "253:0", "dev/block/253:0/size": "1", "dev/block/253:0/slaves/sda": ""} {
+		h.Write("sys/"+file, text+"\n")
+	}
+	made, err := h.server().newMeter(Job{Devices: []blkdev.Number{disk, volume}, WBPS: 1e6}, h.Group("/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.close()
+	m := made.(*written)
+	for i, c := range []struct {
+		onDisk, onVolume int
+		more             float64
+	}{
+		{3e6, 3e6, 3e6},
+		{3e6, 5e6, 2e6}, // waits at the volume's
+		{5e6, 5e6, 0},   // and at the disk's
+		{6e6, 5e6, 1e6}, // past the volume
+		{6e6, 7e6, 2e6},
+		{8e6, 7e6, 0},
+	} {
+		h.Write(h.trees[0]+"/a/blkio.throttle.io_service_bytes", fmt.Sprintf("8:0 Write %d\n8:0 Total %[1]d\n253:0 Write %d\n253:0 Total %[2]d\nTotal %d\n", c.onDisk, c.onVolume, c.onDisk+c.onVolume))
+		if more, err := m.charge(0); err != nil || more != c.more {
+			t.Errorf("look %d: %.0f bytes, %v; want %.0f", i, more, err, c.more)
+		}
+	}
+	if m.gates[disk].waits != 8e6 || m.gates[volume].waits != 7e6 {
+		t.Errorf("at the gates wait %.0f and %.0f", m.gates[disk].waits, m.gates[volume].waits)
+	}
+	m.on(Job{Devices: []blkdev.Number{disk}, WBPS: 1e6}) // the volume is let go
+	if more, err := m.charge(0); err != nil || more != 0 {
+		t.Errorf("with the disk alone: %.0f bytes more, %v", more, err)
 	}
 }

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"context"
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -32,7 +33,7 @@ func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 		}
 		return newEscaped(j, limited, w, s.partial.get, clockNow())
 	}
-	m := &written{limited: limited, folios: folios{load: s.partial.get}, last: s.exits.tell.Last}
+	m := &written{limited: limited, devices: blkdev.New(s.fs.Root()), folios: folios{load: s.partial.get}, last: s.exits.tell.Last}
 	m.on(j)
 	return m, nil
 }
@@ -40,7 +41,9 @@ func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 // written counts what a group's processes dirtied and the kernel's rules have not seen.
 type written struct {
 	limited   cgroupfs.Group // whose rules the kernel keeps
+	devices   blkdev.FS
 	gates     map[blkdev.Number]*gate
+	upon      blkdev.Upon // of the gates
 	ledger    ledger
 	least     float64       // see askLeast
 	uncounted float64       // what was charged and is not in the ledger yet
@@ -74,7 +77,18 @@ func (m *written) on(j Job) {
 		}
 		gates[d] = g
 	}
-	m.gates = gates
+	m.gates, m.upon = gates, m.devices.Upon(context.Background(), j.Devices) // sysfs answers at once
+	for d, g := range gates {
+		g.own = m.upon.Own(d, m.total)
+	}
+}
+
+// total is what was charged for writing to a device, at the last look.
+func (m *written) total(d blkdev.Number) uint64 {
+	if g := m.gates[d]; g != nil {
+		return g.charged
+	}
+	return 0
 }
 
 func (m *written) look(now time.Duration, members []int) (unseen float64, err error) {
@@ -102,7 +116,8 @@ func (m *written) charged() float64 { return m.taken }
 
 // charge is what was charged for writing to the devices since the last look. On v2 that may be
 // the writeback of what was counted when it was made dirty (seen: twice the limit got through),
-// and is nothing: all writes of the group count.
+// and is nothing: all writes of the group count. What was charged to a volume and to its disk counts
+// once. The volume's comes first, so what was a disk's own never falls again.
 func (m *written) charge(now time.Duration) (more float64, err error) {
 	if m.limited.Hierarchy().Version == cgroupfs.V2 {
 		return 0, nil
@@ -118,7 +133,12 @@ func (m *written) charge(now time.Duration) (more float64, err error) {
 	}
 	for _, s := range stats {
 		if g := m.gates[s.Device]; g != nil {
-			more += g.charge(s.WrittenBytes, now)
+			g.charge(s.WrittenBytes, now)
+		}
+	}
+	for d, g := range m.gates {
+		if own := m.upon.Own(d, m.total); own > g.own {
+			more, g.own = more+float64(own-g.own), own
 		}
 	}
 	return more, nil

@@ -125,6 +125,26 @@ func TestWritesBesideALimitOnReads(t *testing.T) {
 	}
 }
 
+// What went through a volume was charged to the volume and to its disk, and was written once.
+func TestAVolumeAndItsDisk(t *testing.T) {
+	s := wrote(10*time.Second, 200*megabyte, 100*megabyte, 150*megabyte, 0)
+	s.Devices = append(s.Devices, Device{Rule: Rule{Device: other}, Charged: cgroupfs.Stat{Device: other, WrittenBytes: 100 * megabyte}})
+	s.upon = blkdev.Upon{disk: {other}}
+	if s.Without(0); s.Escaped != 100*megabyte {
+		t.Errorf("%d bytes went past the limit", s.Escaped)
+	}
+	s.Stats = []cgroupfs.Stat{s.Devices[0].Charged, s.Devices[1].Charged}
+	s.Dirty, s.Cancelled = 3*megabyte, 4*megabyte
+	for _, c := range []struct {
+		upon blkdev.Upon
+		want uint64
+	}{{s.upon, 107}, {nil, 207}} {
+		if got := s.seen(c.upon); got != c.want*megabyte {
+			t.Errorf("%v: it is known of %d bytes where they went", c.upon, got)
+		}
+	}
+}
+
 // What a limit on operations has let past it has no number.
 func TestOperationsPastALimit(t *testing.T) {
 	s := wrote(10*time.Second, 63*megabyte, 0, 63*megabyte, 0).told()

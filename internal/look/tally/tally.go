@@ -25,6 +25,7 @@ type Sum struct {
 	// estimated is what the Estimate has as escaped, also if Told, or cut off files since.
 	estimated uint64
 	Devices   []Device
+	upon      blkdev.Upon // of Devices
 	// Escapes are the files through which bytes went past the limits, the largest amount first.
 	Escapes []escape.File
 	Ended   time.Time // the last look
@@ -103,7 +104,7 @@ func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Ta
 	if t.estimate, err = escape.NewEstimate(g, devices); err != nil {
 		return nil, err
 	}
-	t.read = t.estimate.LookAt
+	t.read, t.sum.upon = t.estimate.LookAt, t.estimate.Upon()
 	if w != nil && g.Hierarchy().Version == cgroupfs.V2 {
 		if t.id, err = g.ID(); err == nil && w.Add(g, 0) == nil {
 			t.watcher, t.sum.Told = w, true
@@ -208,14 +209,34 @@ func (t *Tally) take(m moment, r escape.Reading) {
 }
 
 // uncharged is what was written and not charged on a disk with a limit; no more can have
-// escaped. The kernel's count of dirty data lags at times, so an estimate takes for escaped
+// escaped. What was charged to a volume and to its disk counts once. The kernel's count of dirty data lags at times, so an estimate takes for escaped
 // what is still on its way to the disk.
 func (s *Sum) uncharged() uint64 {
+	charged := func(n blkdev.Number) uint64 {
+		if i := slices.IndexFunc(s.Devices, func(d Device) bool { return d.Device == n }); i >= 0 {
+			return s.Devices[i].Charged.WrittenBytes
+		}
+		return 0
+	}
 	left := s.Written
 	for _, d := range s.Devices {
-		left -= min(left, d.Charged.WrittenBytes)
+		left -= min(left, s.upon.Own(d.Device, charged))
 	}
 	return left
+}
+
+// seen is what is known to have become of what was written, but for what the watcher has seen: it
+// waits in memory, was cut off files, or was charged. upon is of all disks with charges.
+func (s *Sum) seen(upon blkdev.Upon) uint64 {
+	charged := map[blkdev.Number]uint64{}
+	for _, at := range s.Stats {
+		charged[at.Device] = at.WrittenBytes
+	}
+	all := s.Dirty + s.Cancelled
+	for n := range charged {
+		all += upon.Own(n, func(n blkdev.Number) uint64 { return charged[n] })
+	}
+	return all
 }
 
 // Without takes out bytes that the kernel has counted as written and that nobody has written:
@@ -288,10 +309,11 @@ func (t *Tally) tell(ctx context.Context) {
 	for i := range t.sum.Devices {
 		t.sum.Devices[i].Escaped = escapedOn(ctx, escaped, t.sum.Devices[i])
 	}
-	all := t.sum.Dirty + t.sum.Cancelled
+	var disks []blkdev.Number
 	for _, s := range t.sum.Stats {
-		all += s.WrittenBytes
+		disks = append(disks, s.Device)
 	}
+	all := t.sum.seen(blkdev.New("/").Upon(ctx, disks))
 	for n, bytes := range escaped {
 		all += bytes
 		if on := escape.Disks(ctx, n); slices.ContainsFunc(t.sum.Devices, func(d Device) bool { return on(d.Device) }) {

@@ -1,0 +1,56 @@
+package blkdev
+
+import (
+	"context"
+	"slices"
+)
+
+// An Upon has, for devices of a list, the others of the list that stand on them, with none of the
+// list between. The kernel charges a write to each device that it passes, so one that adds up what
+// was written takes from a device what has come from those on it. In an empty one no device stands
+// on another.
+type Upon map[Number][]Number
+
+// Upon finds how the devices of a list stand on each other. A device that cannot be read stands on
+// none, and neither does a loop device: to find its file's disk takes the mounts (see Device).
+func (fs FS) Upon(ctx context.Context, list []Number) Upon {
+	if len(list) < 2 {
+		return nil
+	}
+	upon := Upon{}
+	for _, n := range list {
+		d, err := fs.Device(ctx, n)
+		if err != nil {
+			continue
+		}
+		for _, below := range nearest(d, list) {
+			if !slices.Contains(upon[below], n) { // a volume on two partitions of one disk
+				upon[below] = append(upon[below], n)
+			}
+		}
+	}
+	return upon
+}
+
+// nearest lists the devices of a list that are below a device, with none of the list between.
+func nearest(d Device, list []Number) (all []Number) {
+	for _, b := range d.Beneath {
+		if slices.Contains(list, b.Number) {
+			all = append(all, b.Number)
+		} else {
+			all = append(all, nearest(b, list)...)
+		}
+	}
+	return all
+}
+
+// Own is how much of a total on a device was done there itself, and came from no other device of
+// the list. total has it for each of them. It is the least that can be: of a device on two disks,
+// each has only a part.
+func (u Upon) Own(n Number, total func(Number) uint64) uint64 {
+	all := total(n)
+	for _, on := range u[n] {
+		all -= min(all, total(on))
+	}
+	return all
+}
