@@ -169,12 +169,15 @@ func (d Decision) foreign(s Site) *By {
 }
 
 // Without is the same decision if the pacer is not available.
-func (d Decision) Without() (Decision, error) {
+func (d Decision) Without() (Decision, error) { return d.With(limit.HoldKernel) }
+
+// With is the decision about the same limits with another Hold.
+func (d Decision) With(how limit.Hold) (Decision, error) {
 	var all []Placed
 	for _, e := range d.Places {
 		all = append(all, e.Placed)
 	}
-	return Decide(d.Group, all, limit.HoldKernel)
+	return Decide(d.Group, all, how)
 }
 
 // Site collects what is known of a device, for the group.

@@ -41,7 +41,7 @@ func (r *Run) takeOver(ctx context.Context, places []place.Placed) []place.Place
 	if err != nil {
 		r.warnOuter(err)
 	}
-	r.keepPacer(left)
+	r.findPacer(left)
 	var mounted []blkdev.Chain
 	for _, o := range all {
 		i := slices.IndexFunc(places, func(p place.Placed) bool { return p.Device.Number == o.Device })
@@ -117,9 +117,9 @@ func placedAt(ctx context.Context, h *host.Host, mounted []blkdev.Chain, n blkde
 	return p
 }
 
-// keepPacer has the pacer hold the command too, if it holds weir's own group: the command would leave
-// it. Only root can see that, and have it.
-func (r *Run) keepPacer(left []cgroupfs.Group) {
+// findPacer finds out whether weir's pacer holds weir's own group, which the command leaves. Only root
+// can see that, and have the pacer hold the command.
+func (r *Run) findPacer(left []cgroupfs.Group) {
 	if os.Geteuid() != 0 {
 		return
 	}
@@ -128,10 +128,33 @@ func (r *Run) keepPacer(left []cgroupfs.Group) {
 		if err != nil {
 			r.warnOuter(err)
 		}
-		r.apart = r.apart || slices.ContainsFunc(jobs, func(j pacer.Job) bool { return j.Count == pacer.CountWritten })
-		if len(jobs) > 0 && r.request.Hold == limit.HoldKernel {
-			r.request.Hold = limit.HoldAuto
-			r.Notes = append(r.Notes, note.Noticef("outer-pacer", "weir's pacer holds the command's writes, as it holds those of cgroup %s, which weir was started in", plain.Line(g.Path())))
+		if r.outer == nil && len(jobs) > 0 {
+			r.outer = &g
 		}
+		r.apart = r.apart || slices.ContainsFunc(jobs, func(j pacer.Job) bool { return j.Count == pacer.CountWritten })
+	}
+}
+
+// keepPacer has the pacer hold the command as it holds weir's own group, where it can. On cgroup v2
+// the kernel holds what the command writes to its own files, so nothing but the outer group tells
+// that the pacer is to count all writes.
+func (r *Run) keepPacer() {
+	if r.outer == nil || r.Decided.Paced != nil {
+		return
+	}
+	holds := []limit.Hold{limit.HoldAuto}
+	if r.apart {
+		holds = []limit.Hold{limit.HoldPacer, limit.HoldAuto}
+	}
+	for _, how := range holds {
+		d, err := r.Decided.With(how)
+		if err != nil || d.Paced == nil && d.Escapes == nil { // it cannot hold the limits that there are
+			continue
+		}
+		if d.Paced != nil || r.Decided.Escapes == nil {
+			r.Decided, r.kept = d, true
+			r.Notes = append(r.Notes, note.Noticef("outer-pacer", "weir's pacer holds the command's writes, as it holds those of cgroup %s, which weir was started in", plain.Line(r.outer.Path())))
+		}
+		return
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -120,31 +121,76 @@ func TestPrepareWithoutTheOuterLimits(t *testing.T) {
 	}
 }
 
+// withFreezer is the copy of v1, with a freezer for the pacer.
+func withFreezer(t *testing.T) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := hosttest.Make(dir, "v1"); err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := os.ReadFile(filepath.Join(dir, "proc/1/mountinfo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"proc/1/mountinfo": string(mounts) + "30 24 0:30 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer\n", "sys/fs/cgroup/freezer/cgroup.procs": ""}
+}
+
 // A command does not leave weir's pacer either: what the kernel does not hold of the outer group would
-// be held by nobody.
+// be held by nobody. weir says that the pacer holds the command only where it does.
 func TestPrepareInAPacedGroup(t *testing.T) {
 	lab.Unit(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root sees what the pacer holds")
 	}
-	for group, want := range map[string]limit.Hold{"/batch": limit.HoldAuto, "/alone": limit.HoldKernel} {
-		h := hosttest.Open(t, "v1", startedIn(group, nil), host.Options{})
+	ours := []limit.Asked{{On: "254:0", Limit: limit.Limit{WBPS: limit.PerSecond(5e6)}}}
+	for about, c := range map[string]struct {
+		machine, group string
+		count          string
+		asked          []limit.Asked
+		hold, decided  limit.Hold
+		paced, told    bool
+		copied         bool // of a machine, whose pacer cannot be had
+	}{
+		"v1":                       {machine: "v1", group: "/batch", asked: ours, hold: limit.HoldKernel, decided: limit.HoldPacer, paced: true, told: true},
+		"v1, it is held anyway":    {machine: "v1", group: "/batch", asked: ours, decided: limit.HoldAuto, paced: true},
+		"v1, beside":               {machine: "v1", group: "/alone", asked: ours, hold: limit.HoldKernel, decided: limit.HoldKernel},
+		"v1, no pacer":             {machine: "v1", group: "/batch", asked: ours, hold: limit.HoldKernel, decided: limit.HoldKernel, copied: true},
+		"v2":                       {machine: "v2", group: "/batch", asked: ours, decided: limit.HoldPacer, paced: true, told: true},
+		"v2, taken over":           {machine: "v2", group: "/batch", decided: limit.HoldPacer, paced: true, told: true},
+		"v2, by the kernel":        {machine: "v2", group: "/batch", asked: ours, hold: limit.HoldKernel, decided: limit.HoldPacer, paced: true, told: true},
+		"v2, asked for":            {machine: "v2", group: "/batch", asked: ours, hold: limit.HoldPacer, decided: limit.HoldPacer, paced: true},
+		"v2, escapes, without BPF": {machine: "v2", group: "/batch", count: pacer.CountEscaped, asked: ours, hold: limit.HoldKernel, decided: limit.HoldKernel},
+		"v2, beside":               {machine: "v2", group: "/alone", asked: ours, decided: limit.HoldAuto},
+		"v2, no pacer":             {machine: "v2", group: "/batch", asked: ours, decided: limit.HoldAuto, copied: true},
+	} {
+		more := map[string]string(nil)
+		if c.machine == "v1" {
+			more = withFreezer(t)
+		}
+		h := hosttest.Open(t, c.machine, startedIn(c.group, more), host.Options{})
 		lock, err := h.State.Own("pacer.lock") // as a pacer that runs
 		if err != nil || lock == nil {
 			t.Fatal(err)
 		}
 		defer lock.Unlock()
-		limited := pacer.Place{Controller: "blkio", Path: "/batch"}
-		if _, err := h.State.NewOf("pace", limited.String(), pacer.Job{Limited: limited, Devices: []blkdev.Number{{Major: 254}}, WBPS: 10e6}); err != nil {
+		limited := pacer.Place{Controller: map[string]string{"v1": "blkio"}[c.machine], Path: "/batch"}
+		if _, err := h.State.NewOf("pace", limited.String(), pacer.Job{Limited: limited, Devices: []blkdev.Number{{Major: 254}}, WBPS: 10e6, Count: c.count}); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Prepare(t.Context(), h, Request{Command: []string{"true"}, Hold: limit.HoldKernel, Asked: []limit.Asked{{On: "254:0", Limit: limit.Limit{WBPS: limit.PerSecond(5e6)}}}})
+		if !c.copied {
+			h = h.ForMany() // the copy's devices stay
+			h.Root = "/"    // where there is a pacer
+		}
+		r, err := Prepare(t.Context(), h, Request{Command: []string{"true"}, Hold: c.hold, Asked: c.asked})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", about, err)
 		}
 		told := strings.Contains(strings.Join(said(r), "\n"), "outer-pacer: weir's pacer holds the command's writes, as it holds those of cgroup /batch, which")
-		if r.Decided.Hold != want || told != (want == limit.HoldAuto) || r.apart != (want == limit.HoldAuto) {
-			t.Errorf("%s: %s, %v, %q", group, r.Decided.Hold, r.apart, said(r))
+		if (r.Decided.Paced != nil) != c.paced || r.Decided.Escapes != nil || told != c.told || r.Decided.Hold != c.decided {
+			t.Errorf("%s: %s, %+v, %q", about, r.Decided.Hold, r.Decided.Paced, said(r))
+		}
+		if r.apart != (c.group == "/batch" && c.count == pacer.CountWritten) || r.kept != c.told {
+			t.Errorf("%s: apart %v, kept %v", about, r.apart, r.kept)
 		}
 	}
 }

@@ -103,3 +103,28 @@ func TestReadyWithoutThePacer(t *testing.T) {
 		t.Errorf("%+v: writes to others' files are held by %+v", r.Decided, by)
 	}
 }
+
+// If the pacer cannot be had that was to hold the command as it holds the outer group, weir says so and
+// goes on: nobody has asked for it.
+func TestReadyWithoutTheOuterPacer(t *testing.T) {
+	lab.Unit(t)
+	for _, kept := range []bool{true, false} {
+		h := hosttest.Open(t, "v2", nil, host.Options{})
+		kernel := hosttest.Rehearse(t, h)
+		kernel.Refuse = func(file, _ string) error { return makeFiles(h.Root, file) }
+		p := pacertest.Serve(t, h.State)
+		r, err := Prepare(t.Context(), h, Request{Command: []string{"true"}, Name: "job", Memory: 64 << 20, Asked: []limit.Asked{{On: "254:0", Limit: write}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		withPacer(t, r, limit.HoldPacer)
+		if r.kept = kept; r.Decided.Paced == nil {
+			t.Fatalf("%+v", r.Decided)
+		}
+		p.Refuse("not now")
+		notes, err := r.Ready(t.Context())
+		if told := len(notes) == 1 && notes[0].Code == "no-pacer"; told != kept || (err == nil) != kept || (r.Decided.Paced == nil) != kept {
+			t.Errorf("kept: %v: %v, %v, %+v", kept, notes, err, r.Decided.Paced)
+		}
+	}
+}

@@ -51,7 +51,9 @@ type Run struct {
 	options launch.Options
 	group   cgroupfs.Group // the one that will be made, or one like it
 	steps   []hold.Step
-	apart   bool // see launch.Command
+	outer   *cgroupfs.Group // weir's pacer holds it, and weir was started in it or below; nil: there is none
+	apart   bool            // see launch.Command
+	kept    bool            // the pacer is to hold the command as it holds outer, and nobody asked for that
 	room    *launch.Room
 }
 
@@ -87,7 +89,9 @@ func Prepare(ctx context.Context, h *host.Host, r Request) (*Run, error) {
 	if r.Memory > 0 {
 		run.Notes = append(run.Notes, note.Infof("memory-limit", "memory limit %s, with the page cache", limit.FormatSize(r.Memory)))
 	}
-	run.Decided, err = h.Deciding().Decide(run.group, true, places, run.request.Hold)
+	if run.Decided, err = h.Deciding().Decide(run.group, true, places, r.Hold); err == nil {
+		run.keepPacer()
+	}
 	return run, err
 }
 
@@ -130,7 +134,7 @@ func (r *Run) pace(room *launch.Room) ([]note.Note, error) {
 		return nil, nil
 	}
 	said, err := r.host.Launch().Pace(room)
-	if err != nil && r.Decided.Hold == limit.HoldAuto {
+	if err != nil && (r.Decided.Hold == limit.HoldAuto || r.kept) {
 		notes := []note.Note{note.Warningf("no-pacer", "%v", err)}
 		r.Decided, err = r.Decided.Without()
 		return notes, err
