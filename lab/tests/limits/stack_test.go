@@ -78,13 +78,52 @@ func TestPartition(t *testing.T) {
 func TestLVM(t *testing.T) {
 	lab.Need(t, lab.Root, lab.OnceV1, lab.LVM, lab.Command("mkfs.ext4"))
 	t.Parallel()
-	disk := lab.RawDisk(t)
-	tool(t, "lvm", "vgcreate", "-qq", "-y", "weirvg", disk.Node)
-	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", "weirvg") })
-	tool(t, "lvm", "lvcreate", "-qq", "-y", "-Zn", "-Wn", "-L", "100m", "-n", "vol", "weirvg")
-	node := "/dev/mapper/weirvg-vol"
-	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", node)
+	node := volume(t, "weirvg", lab.RawDisk(t).Node)
 	held(t, mount(t, node, "ext4", ""), node)
+}
+
+// volume makes an LVM volume with ext4 on a disk, in a group of volumes of its own.
+func volume(t *testing.T, group, disk string) (node string) {
+	t.Helper()
+	tool(t, "lvm", "vgcreate", "-qq", "-y", group, disk)
+	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", group) })
+	tool(t, "lvm", "lvcreate", "-qq", "-y", "-Zn", "-Wn", "-L", "100m", "-n", "vol", group)
+	node = "/dev/mapper/" + group + "-vol"
+	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", node)
+	return node
+}
+
+// With limits on a volume and on its disk, the kernel charges a direct write to both, and it counts once:
+// without BPF weir says how much went past them beside.
+func TestAVolumeAndItsDisk(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.OnceV1, lab.LVM, lab.Command("mkfs.ext4"))
+	t.Parallel()
+	disk := lab.RawDisk(t).Node
+	dir := mount(t, volume(t, "weirboth", disk), "ext4", "")
+	rate := fmt.Sprint(lab.Scaled(e, 8e6))
+	const block, count = 16384, 500
+	script := fmt.Sprintf("cd %s && dd if=/dev/zero iflag=fullblock of=direct bs=%d count=%d oflag=direct && dd if=/dev/zero iflag=fullblock of=buffered bs=%[2]d count=%[3]d", dir, block, count)
+	var doc struct {
+		Escaped uint64 `json:"escaped_bytes"`
+		Devices []struct {
+			Charged struct {
+				Written uint64 `json:"written_bytes"`
+			}
+		}
+	}
+	out := weir(t, "run", "--quiet", "--json", "--hold", "kernel", "--write", rate, "--on", dir, "--write", rate, "--on", disk, "--", "sh", "-c", script)
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Devices) != 2 {
+		t.Fatalf("weir run --json: %v: %s", err, out)
+	}
+	near := func(bytes uint64) bool { return bytes > block*count*9/10 && bytes < block*count*11/10 }
+	for _, d := range doc.Devices {
+		if !near(d.Charged.Written) {
+			t.Errorf("%d bytes charged to one of both, want the %d that are direct", d.Charged.Written, block*count)
+		}
+	}
+	if !near(doc.Escaped) {
+		t.Errorf("%d bytes past the limits, want the %d that are buffered", doc.Escaped, block*count)
+	}
 }
 
 // A rule goes to a loop device itself, and holds there.
