@@ -55,4 +55,23 @@ func TestANestedRunKeepsTheLimit(t *testing.T) {
 			return rate * seconds / (ended - began - 0.1)
 		})
 	})
+	// On v2 the kernel charges these writes to the group that has written the file before. Only the pacer
+	// holds them, and it is not asked for again.
+	t.Run("over another group's file", func(t *testing.T) {
+		file := fileIn(t, disk.Dir, "h")
+		filled(t, file, rate*seconds)
+		const script = `read up rest </proc/uptime; echo $up; dd if=/dev/zero of="$0" bs=16384 count="$1" iflag=fullblock conv=notrunc,fsync 2>/dev/null; sleep 0.1; read up rest </proc/uptime; echo $up`
+		lab.Ratio(t, "bytes", rate, lab.Written, func() float64 {
+			out, said := weirBoth(t, "run", "--quiet", "--hold", "pacer", "--write", fmt.Sprint(rate), "--on", disk.Dir, "--",
+				"weir", "run", "--read", "50MB/s", "--on", disk.Dir, "--", "sh", "-c", script, file, fmt.Sprint(rate*seconds/16384))
+			if told := contains(said, "note: weir's pacer holds the command's writes, as it holds those of cgroup /"); told != lab.Here(t).Cgroups.IOInV2 {
+				t.Errorf("the inner weir run said %q", said) // on v1 the pacer holds it anyway
+			}
+			var began, ended float64
+			if _, err := fmt.Sscan(out, &began, &ended); err != nil {
+				t.Fatalf("%v in %q", err, out)
+			}
+			return rate * seconds / (ended - began - 0.1)
+		})
+	})
 }
