@@ -125,6 +125,29 @@ func TestAVolumeIsLimitedAndNotItsDisk(t *testing.T) {
 	again("a restart")
 }
 
+// What systemd keeps over boots under a volume's name is still kept after the disk got another limit until the next
+// boot, whether that name lasts or not.
+func TestALimitUnderAVolumesNameStaysKept(t *testing.T) {
+	e := lab.Need(t, lab.Systemd, lab.V2, lab.DM, lab.Command("dmsetup"))
+	disk := lab.RawDisk(t)
+	volume := linear(t, "weirkept", disk.Node, 0)
+	unit := unitFile(t, "weir-kept", "/bin/sleep 600")
+	group := "/system.slice/" + unit
+	for _, name := range []string{volume.Node, "/dev/block/" + volume.Number.String()} {
+		output(t, "systemctl", "set-property", unit, "IOWriteBandwidthMax="+name+" 5M")
+		expectRules(t, e, group, "a limit that systemd keeps on "+name, writeRule(e, disk, 5e6))
+		output(t, "weir", "set", "unit:"+unit, "--quiet", "--hold", "kernel", "--read", "3MB/s", "--on", disk.Node)
+		expectRules(t, e, group, "another one of the disk", disk.Number.String()+" rbps=3000000 wbps=5000000 riops=max wiops=max")
+		forget(t, unit)
+		expectRules(t, e, group, "a boot", writeRule(e, disk, 5e6))
+		output(t, "weir", "clear", "unit:"+unit, "--quiet")
+		forget(t, unit)
+		if got := rules(t, e, group); got != "" {
+			t.Errorf("%s: after weir clear and a boot the rules are %q", name, got)
+		}
+	}
+}
+
 // agentOf runs weird with plans until the end of the test.
 func agentOf(t *testing.T, plans string) {
 	t.Helper()
