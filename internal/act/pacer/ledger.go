@@ -98,6 +98,7 @@ func (l *ledger) end(now time.Duration) (owes float64) {
 // A gate is the kernel's rule on writes to one device, and what waits there.
 type gate struct {
 	rate    float64 // bytes a second; 0: there is no rule
+	known   bool    // whether it was seen what was charged before the gate was there, which is nobody's to pay
 	charged uint64
 	own     uint64  // of that, what came from no other gate: see written.charge
 	waits   float64 // what was charged and cannot have gone through yet

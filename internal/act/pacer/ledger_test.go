@@ -100,12 +100,13 @@ func TestGatesOnEachOther(t *testing.T) {
 		onDisk, onVolume int
 		more             float64
 	}{
-		{3e6, 3e6, 3e6},
-		{3e6, 5e6, 2e6}, // waits at the volume's
-		{5e6, 5e6, 0},   // and at the disk's
-		{6e6, 5e6, 1e6}, // past the volume
-		{6e6, 7e6, 2e6},
-		{8e6, 7e6, 0},
+		{9e6, 9e6, 0}, // before
+		{12e6, 12e6, 3e6},
+		{12e6, 14e6, 2e6}, // waits at the volume's
+		{14e6, 14e6, 0},   // and at the disk's
+		{15e6, 14e6, 1e6}, // past the volume
+		{15e6, 16e6, 2e6},
+		{17e6, 16e6, 0},
 	} {
 		h.Write(h.trees[0]+"/a/blkio.throttle.io_service_bytes", fmt.Sprintf("8:0 Write %d\n8:0 Total %[1]d\n253:0 Write %d\n253:0 Total %[2]d\nTotal %d\n", c.onDisk, c.onVolume, c.onDisk+c.onVolume))
 		if more, err := m.charge(0); err != nil || more != c.more {
@@ -118,5 +119,13 @@ func TestGatesOnEachOther(t *testing.T) {
 	m.on(Job{Devices: []blkdev.Number{disk}, WBPS: 1e6}) // the volume is let go
 	if more, err := m.charge(0); err != nil || more != 0 {
 		t.Errorf("with the disk alone: %.0f bytes more, %v", more, err)
+	}
+	m.on(Job{Devices: []blkdev.Number{disk, volume}, WBPS: 1e6}) // and comes back, with all that it ever had
+	if more, err := m.charge(0); err != nil || more != 0 || m.gates[volume].waits != 0 {
+		t.Errorf("with the volume again: %.0f bytes more, %.0f wait, %v", more, m.gates[volume].waits, err)
+	}
+	h.Write(h.trees[0]+"/a/blkio.throttle.io_service_bytes", "8:0 Write 18000000\n8:0 Total 18000000\n253:0 Write 16000000\n253:0 Total 16000000\nTotal 34000000\n")
+	if more, err := m.charge(0); err != nil || more != 1e6 {
+		t.Errorf("past the volume again: %.0f bytes more, %v; want 1000000", more, err)
 	}
 }

@@ -78,9 +78,7 @@ func (m *written) on(j Job) {
 		gates[d] = g
 	}
 	m.gates, m.upon = gates, m.devices.Upon(context.Background(), j.Devices) // sysfs answers at once
-	for d, g := range gates {
-		g.own = m.upon.Own(d, m.total)
-	}
+	m.begin()
 }
 
 // total is what was charged for writing to a device, at the last look.
@@ -101,9 +99,6 @@ func (m *written) look(now time.Duration, members []int) (unseen float64, err er
 	charged, m.uncounted = charged+m.uncounted, 0
 	if !m.looked { // what was before is not to be paid for
 		m.looked, charged = true, 0
-		for _, g := range m.gates {
-			g.waits = 0
-		}
 	}
 	unseen, m.taken = m.ledger.enter(m.folios.written(more, now), charged, m.least, now)
 	unseen, m.owed = unseen+m.owed, 0
@@ -131,6 +126,7 @@ func (m *written) charge(now time.Duration) (more float64, err error) {
 	if err != nil {
 		return more, err
 	}
+	m.know(stats, now)
 	for _, s := range stats {
 		if g := m.gates[s.Device]; g != nil {
 			g.charge(s.WrittenBytes, now)
@@ -142,6 +138,32 @@ func (m *written) charge(now time.Duration) (more float64, err error) {
 		}
 	}
 	return more, nil
+}
+
+// know has new gates begin with what was charged before them. So do the others, as it may have come through a new one.
+func (m *written) know(stats []cgroupfs.Stat, now time.Duration) {
+	isNew := false
+	for d, g := range m.gates {
+		if g.known {
+			continue
+		}
+		isNew, g.known, g.at = true, true, now
+		for _, s := range stats {
+			if s.Device == d {
+				g.charged = s.WrittenBytes
+			}
+		}
+	}
+	if isNew {
+		m.begin()
+	}
+}
+
+// begin has each gate begin with what was its own until now.
+func (m *written) begin() {
+	for d, g := range m.gates {
+		g.own = m.upon.Own(d, m.total)
+	}
 }
 
 func (m *written) close() {

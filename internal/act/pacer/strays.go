@@ -25,6 +25,7 @@ func removeStrays(dir state.Dir, fs *cgroupfs.FS) error {
 	if len(all) == 0 {
 		return os.RemoveAll(markOf(dir))
 	}
+	markCells(dir) // who looked before they were made may have removed it
 	var old []cgroupfs.Group
 	for _, own := range all {
 		if since, err := own.ThereSince(); err == nil && time.Since(since) > strayLeast {

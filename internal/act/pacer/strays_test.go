@@ -121,3 +121,30 @@ func TestAnEmptyCellOutlivesItsPacer(t *testing.T) {
 		s.askers.close()
 	}
 }
+
+// A pacer that ends leaves a cell that is young, or whose process it could not move, and with it the mark by which the next
+// weir looks for it again.
+func TestStraysThatAreLeft(t *testing.T) {
+	h := newHost(t, cgroupfs.V2)
+	lock, err := h.dir.Own(lockName)
+	if err != nil || lock == nil {
+		t.Fatal(err)
+	}
+	lock.Unlock()
+	dir := h.group("/a/weir-pace-0123abcd")
+	h.fill(filepath.Dir(dir))
+	h.fill(dir)
+	if err := removeStrays(h.dir, h.FS); err != nil {
+		t.Fatal(err)
+	}
+	was := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(dir, was, was); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(h.dir, h.FS); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is left (%v)", err)
+	}
+}

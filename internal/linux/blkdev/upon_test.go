@@ -11,10 +11,14 @@ func TestUpon(t *testing.T) {
 	tr := newTree(t)
 	sda, sdb := tr.disk("sda", "8:0"), tr.disk("sdb", "8:16")
 	one, two := tr.part(sda, "sda1", "8:1"), tr.part(sda, "sda2", "8:2")
-	crypt := tr.dm("dm-0", "253:0", "crypt", "CRYPT-x", one, two)
-	tr.dm("dm-1", "253:1", "vg-a", "LVM-a", crypt)
+	low := tr.dm("dm-0", "253:0", "low", "mpath-x", one, two)
+	tr.dm("dm-1", "253:1", "vg-a", "LVM-a", low)
+	crypt := tr.dm("dm-2", "253:2", "crypt", "CRYPT-x", one)
+	tr.dm("dm-3", "253:3", "vg-b", "LVM-b", crypt)
+	tr.md("md1", "9:1", "raid5", sda, sdb)
 	tr.md("md0", "9:0", "raid1", sda, sdb)
 	a, b, dm0, dm1, md := Number{8, 0}, Number{8, 16}, Number{253, 0}, Number{253, 1}, Number{9, 0}
+	encrypted, inIt, parity := Number{253, 2}, Number{253, 3}, Number{9, 1}
 	for name, c := range map[string]struct {
 		list []Number
 		want Upon
@@ -27,6 +31,10 @@ func TestUpon(t *testing.T) {
 		"three":               {[]Number{dm1, a, dm0}, Upon{a: {dm0}, dm0: {dm1}}},
 		"two on one":          {[]Number{a, dm1, md}, Upon{a: {dm1, md}}},
 		"one on two":          {[]Number{md, a, b}, Upon{a: {md}, b: {md}}},
+		"an encrypted one":    {[]Number{a, encrypted}, Upon{}},
+		"in an encrypted one": {[]Number{inIt, a, encrypted}, Upon{encrypted: {inIt}}},
+		"past encryption":     {[]Number{inIt, a}, Upon{}},
+		"with parity":         {[]Number{parity, a, b}, Upon{}},
 		"one that is not":     {[]Number{a, {253, 9}}, Upon{}},
 	} {
 		if got := tr.fs().Upon(t.Context(), c.list); !reflect.DeepEqual(got, c.want) {
