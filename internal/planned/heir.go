@@ -30,10 +30,11 @@ type heirs struct {
 	ofKind map[string][]*record      // those of a kind
 	keys   map[string]map[string]int // where a kind lists its targets, by their keys
 	places map[string]whereabouts    // of targets, by their keys
+	slow   map[string]error          // kinds that took long to tell of one
 }
 
 func newHeirs(m Manager) heirs {
-	return heirs{m: m, lists: map[string]listing{}, ofKind: map[string][]*record{}, keys: map[string]map[string]int{}, places: map[string]whereabouts{},
+	return heirs{m: m, lists: map[string]listing{}, ofKind: map[string][]*record{}, keys: map[string]map[string]int{}, places: map[string]whereabouts{}, slow: map[string]error{},
 		records: sync.OnceValue(func() map[string]*record {
 			all, _ := recorded(m.Host.Root)
 			return all

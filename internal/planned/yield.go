@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/targets"
 )
+
+// slowLeast is how long the answer of a daemon takes that is asked no more in a look.
+const slowLeast = time.Second
 
 // errShared refuses a second plan for one group, which two kinds can name.
 func errShared(has, group string) error {
@@ -53,7 +57,10 @@ func (h heirs) held(ctx context.Context, t Target) error {
 				continue
 			}
 			if h.m.Alone && r.Agent {
-				return errOfAgent(r.Name)
+				if at := h.pathOf(ctx, r); at.err != nil || at.path == t.Path() {
+					return errOfAgent(r.Name)
+				}
+				continue
 			}
 			if !h.m.Config.Needs(kind) {
 				continue
@@ -86,7 +93,7 @@ func (h heirs) heldBy(ctx context.Context, r *record, t Target) error {
 		}
 		why = errShared(l.String(), t.Path())
 	}
-	at := h.pathOf(ctx, r.Target)
+	at := h.pathOf(ctx, r)
 	switch {
 	case isNowhere(at.err), cgroupfs.IsGone(at.err):
 		return nil
@@ -161,16 +168,28 @@ type whereabouts struct {
 	err  error
 }
 
-// pathOf finds the group of a target, once.
-func (h heirs) pathOf(ctx context.Context, key string) whereabouts {
-	at, asked := h.places[key]
+// pathOf finds the group of the target of a record, once. After one answer of a daemon that took long, it is asked no more:
+// there can be many such targets, and the others of the look wait for them.
+func (h heirs) pathOf(ctx context.Context, r *record) whereabouts {
+	at, asked := h.places[r.Target]
+	kind := kindOf(r.Target)
+	if why := h.slow[kind]; !asked && why != nil {
+		return whereabouts{err: why}
+	}
 	if !asked {
 		h.m.giveWay(ctx)
-		t, err := h.m.Host.Target(ctx, key)
+		began, host := time.Now(), h.m.Host
+		if r.Host != "" { // its own daemon
+			host = host.With(kind, r.Host)
+		}
+		t, err := host.Target(ctx, r.Target)
 		if at.err = err; err == nil {
 			at.path = t.Group.Path()
 		}
-		h.places[key] = at
+		h.places[r.Target] = at
+		if took := time.Since(began); took > slowLeast {
+			h.slow[kind] = fmt.Errorf("%s took %s to tell where %s is", kind, took.Round(time.Second/10), r.Name)
+		}
 	}
 	return at
 }

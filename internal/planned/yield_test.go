@@ -320,6 +320,12 @@ func TestAGroupCalledAfterAContainer(t *testing.T) {
 		if (err != nil) != held || held && !strings.Contains(err.Error(), "in the same cgroup as "+r.Name) {
 			t.Errorf("%s: %v", group, err)
 		}
+		h.m.Alone, r.Agent = true, true
+		err = h.held(t.Context(), Target{key: "unit:x.scope", found: &targets.Target{Group: g}, group: &g, Rows: rows})
+		if (err != nil) != held || held && !strings.Contains(err.Error(), "limits that weird has set for "+r.Name) {
+			t.Errorf("%s, by weird: %v", group, err)
+		}
+		h.m.Alone, r.Agent = false, false
 	}
 }
 
