@@ -38,6 +38,7 @@ type Agent struct {
 
 	runtimeMost time.Duration // runtimeMost
 	settleMost  time.Duration // settleMost
+	first       *watched      // of the plans' files, until watch has it; nil: they cannot be watched yet
 
 	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
@@ -48,7 +49,13 @@ type Agent struct {
 
 // New loads the plans, cleans up after dead weirs, and makes sure that limits can be set here.
 // Nothing else changes before Run.
-func New(o Options) (*Agent, error) {
+func New(o Options) (a *Agent, err error) {
+	first, _ := watchDir(plansIn(o)) // before they are read, so that no change is missed; Run says why it cannot be done
+	defer func() {
+		if err != nil && first != nil {
+			_ = first.Close() // nothing was written
+		}
+	}()
 	config, err := load(o, nil)
 	if err != nil {
 		return nil, err
@@ -69,7 +76,7 @@ func New(o Options) (*Agent, error) {
 	if err := errors.Join(err, h.Close()); err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), state: h.State, own: h.IsOwn(),
+	a = &Agent{options: o, first: first, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), state: h.State, own: h.IsOwn(),
 		runtimeMost: runtimeMost, settleMost: settleMost, loaded: time.Now()}
 	gate := &haste.Gate{}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended, Gate: gate}

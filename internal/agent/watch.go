@@ -22,19 +22,27 @@ const (
 // errGone says that the watched directory has lost its name. Another one may have it already.
 var errGone = errors.New("the directory was removed or renamed")
 
-// watch loads the plans again when their files change.
-func (a *Agent) watch(ctx context.Context) {
-	dir := a.options.Plans
-	file := "" // the only one of the directory that counts; empty: all that are plans
+// plansIn is the directory of the plans, and the only file of it that counts; empty: all that are plans.
+func plansIn(o Options) (dir, file string) {
+	dir = o.Plans
 	if dir == "" {
-		dir = filepath.Join(a.options.Root, planned.Dir)
+		dir = filepath.Join(o.Root, planned.Dir)
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		dir, file = filepath.Dir(dir), filepath.Base(dir)
+		return filepath.Dir(dir), filepath.Base(dir)
 	}
+	return dir, ""
+}
+
+// watch loads the plans again when their files change.
+func (a *Agent) watch(ctx context.Context) {
+	dir, file := plansIn(a.options)
 	told, quiet := "", settleTime // what has changed since the plans were first loaded may be half written
 	for {
-		changes, err := watchDir(dir, file)
+		changes, err := a.first, error(nil)
+		if a.first = nil; changes == nil {
+			changes, err = watchDir(dir, file)
+		}
 		if err == nil {
 			isNews(&told, nil)
 			err = a.reloadOn(ctx, changes, quiet)
