@@ -37,6 +37,7 @@ func reclaims(t *testing.T, c copied) {
 	t.Helper()
 	free, bound := c.Runs[0], c.Runs[1]
 	if wait := bound.wait(); wait != "memcg_reclaim" || bound.Trace.Reclaim.Calls == 0 || bound.share(wait) < 0.02 {
+		lab.Measures(t) // a flusher that gets no processor lets the group come near its dirty threshold
 		t.Errorf("with the limit most waits are %s, %.3f of the time, after %d reclaims", wait, bound.share(wait), bound.Trace.Reclaim.Calls)
 	}
 	if free.Trace.Reclaim.Calls != 0 || free.share("memcg_reclaim") != 0 {
