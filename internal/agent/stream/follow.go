@@ -3,6 +3,7 @@ package stream
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,10 +40,11 @@ var errLong = fmt.Errorf("weird tells a line of more than %d MB, which no weird 
 const endedLeast = 2 * time.Second
 
 // follow has each called with each reading, until something is wrong. The error is for people, and never nil.
-func follow(ctx context.Context, socket, also string, each func(Reading)) error {
+func follow(ctx context.Context, o Options, each func(Reading)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(answerMost, func() { cancel(errSilent) })
+	socket, also, most := o.Socket, o.Also, cmp.Or(o.patience, silentMost)
+	silent := time.AfterFunc(max(answerMost, o.patience), func() { cancel(errSilent) })
 	defer silent.Stop()
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headersMost, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
@@ -65,9 +67,9 @@ func follow(ctx context.Context, socket, also string, each func(Reading)) error 
 	if r.StatusCode != http.StatusOK {
 		return refused(r)
 	}
-	silent.Reset(silentMost)
+	silent.Reset(most)
 	return wrong(ctx, socket, read(ctx, r.Body, func(v Reading) {
-		silent.Reset(silentMost)
+		silent.Reset(most)
 		each(v)
 	}))
 }

@@ -24,6 +24,8 @@ type Options struct {
 	Also   string              // another one, for who may not connect to that; empty: there is none
 	Every  time.Duration       // between two readings of one's own
 	Open   func() (Own, error) // is called when nobody else reads
+
+	patience time.Duration // of a test, with a weird that is to take its time; 0: answerMost and silentMost
 }
 
 // A Source has one reading after the other: weird's where it tells, its own where not. One goroutine at a
@@ -68,7 +70,7 @@ func (s *Source) run(ctx context.Context) {
 	wait := retryLeast
 	for {
 		began := time.Now()
-		err := follow(ctx, s.o.Socket, s.o.Also, s.take)
+		err := follow(ctx, s.o, s.take)
 		if ctx.Err() != nil {
 			return
 		}

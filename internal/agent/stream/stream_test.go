@@ -43,6 +43,8 @@ type weird struct {
 	t      *testing.T
 	socket string
 	l      net.Listener
+
+	patience time.Duration // of who asks it; 0: as usual
 }
 
 func newWeird(t *testing.T) *weird {
@@ -92,7 +94,7 @@ func (w *weird) raw(text string) {
 
 func (w *weird) source(o *own) *Source {
 	w.t.Helper()
-	s := New(Options{Socket: w.socket, Every: 10 * time.Millisecond, Open: func() (Own, error) { o.open.Add(1); return o, nil }})
+	s := New(Options{Socket: w.socket, Every: 10 * time.Millisecond, Open: func() (Own, error) { o.open.Add(1); return o, nil }, patience: w.patience})
 	w.t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			w.t.Error(err)
