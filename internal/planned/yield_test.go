@@ -89,14 +89,7 @@ func TestAGroupOfATargetThatIsNotRead(t *testing.T) {
 func TestASliceOfAPodThatIsNotRead(t *testing.T) {
 	lab.Unit(t)
 	w := newPods(t, nil)
-	io, err := w.host.IO()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := io.Group("/kubepods/pod" + podUID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := w.group(t, "/kubepods/pod"+podUID)
 	m := w.manager(t, "plans: {}")
 	m.Config.Annotated = true
 	rules := []deviceRule{{vda, limit.Limit{WBPS: limit.PerSecond(5e6)}}}

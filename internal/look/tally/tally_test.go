@@ -41,15 +41,8 @@ func TestWhatAnEndedCommandWroteTookItsTime(t *testing.T) {
 // What a look finds was done until it was read, however long that took, and since the last look began to read:
 // a busy machine makes no burst of it.
 func TestALookThatTakesLong(t *testing.T) {
-	const dir, slow = cgrouptest.V2Dir + "/g/", 60 * time.Millisecond
-	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{dir + "cgroup.procs": "", dir + "io.stat": "", dir + "cgroup.type": "domain\n"})
-	tally, err := Start(h.Group("/g"), []Rule{{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	close(tally.quit) // the test looks
-	<-tally.done
-	tally.quit = make(chan struct{})
+	const slow = 60 * time.Millisecond
+	_, tally := still(t)
 	var seen escape.Reading
 	tally.read = func(uint64) (escape.Reading, error) {
 		time.Sleep(slow)
@@ -71,9 +64,10 @@ func TestALookThatTakesLong(t *testing.T) {
 	}
 }
 
-// The time for which weir's pacer has the group paused is counted once, however long each look takes.
-func TestAPauseIsCountedOnce(t *testing.T) {
-	const dir, slow = cgrouptest.V2Dir + "/g/", 60 * time.Millisecond
+// still is a tally of group /g, which looks when the test does.
+func still(t *testing.T) (cgrouptest.Host, *Tally) {
+	t.Helper()
+	const dir = cgrouptest.V2Dir + "/g/"
 	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{dir + "cgroup.procs": "", dir + "io.stat": "", dir + "cgroup.type": "domain\n"})
 	tally, err := Start(h.Group("/g"), []Rule{{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}, nil, nil)
 	if err != nil {
@@ -82,6 +76,13 @@ func TestAPauseIsCountedOnce(t *testing.T) {
 	close(tally.quit) // the test looks
 	<-tally.done
 	tally.quit = make(chan struct{})
+	return h, tally
+}
+
+// The time for which weir's pacer has the group paused is counted once, however long each look takes.
+func TestAPauseIsCountedOnce(t *testing.T) {
+	const dir, slow = cgrouptest.V2Dir + "/g/", 60 * time.Millisecond
+	h, tally := still(t)
 	cell, err := h.Group("/g").Child(cgroupfs.CellName(h.Group("/g")))
 	if err != nil {
 		t.Fatal(err)
