@@ -78,16 +78,21 @@ func TestARateThatIsNotNamedStays(t *testing.T) {
 	} {
 		var s spelling
 		s.add(Plan{}, Change{sda, c.set}, c.has, c.now, "")
-		var sets []string
-		for _, one := range s.settings {
-			for _, property := range systemd.IOLimitAt(one.Path, one.After) {
-				sets = append(sets, property.String())
-			}
-		}
+		sets := sent(s)
 		if !reflect.DeepEqual(sets, c.sets) || !slices.Equal(s.drop, c.drop) {
 			t.Errorf("%s: set %q and forget %q, want %q and %q", name, sets, s.drop, c.sets, c.drop)
 		}
 	}
+}
+
+// sent is what systemd is asked to set.
+func sent(s spelling) (sets []string) {
+	for _, one := range s.settings {
+		for _, property := range systemd.IOLimitAt(one.Path, one.After) {
+			sets = append(sets, property.String())
+		}
+	}
+	return sets
 }
 
 // A change until the next boot has systemd forget no name if it keeps a limit over boots: that limit is in force
@@ -117,12 +122,7 @@ func TestAKeptLimitStaysKept(t *testing.T) {
 	} {
 		var s spelling
 		s.add(Plan{Persist: c.persist}, Change{sda, limit.Limit{WBPS: limit.PerSecond(9)}}, c.has, writes(5), "")
-		var sets []string
-		for _, one := range s.settings {
-			for _, property := range systemd.IOLimitAt(one.Path, one.After) {
-				sets = append(sets, property.String())
-			}
-		}
+		sets := sent(s)
 		if !slices.Equal(sets, c.sets) || !slices.Equal(s.drop, c.drop) {
 			t.Errorf("%s: set %q and forget %q, want %q and %q", name, sets, s.drop, c.sets, c.drop)
 		}
