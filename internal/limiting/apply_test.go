@@ -45,7 +45,7 @@ func did(k *hosttest.Kernel, root string, before, after map[string]string) (all 
 // A dry run shows what the deed writes, line for line and file for file.
 func TestADryRunIsTheDeed(t *testing.T) {
 	its := func(m Manager) targets.Target {
-		return targets.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Lasting: "docker:abc", Owner: targets.Owner{Kind: "docker"}}
+		return targets.Target{Kind: "docker", Name: "web", Group: hosttest.Group(t, m.Host, "/batch"), Lasting: "docker:abc", Owner: targets.Owner{Kind: "docker"}}
 	}
 	set := func(r Request) func(Manager) (Change, error) {
 		return func(m Manager) (Change, error) { return m.PrepareSet(t.Context(), r) }
@@ -152,7 +152,7 @@ func TestARefusedSetIsTakenBack(t *testing.T) {
 	}
 	before := files(t, m.Host.Root)
 	s := &setting{m: m, request: Request{Asked: onData(wbps(5e6).With(limit.WIOPS, limit.PerSecond(7))), Persist: true}}
-	its := targets.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Lasting: "docker:abc"}
+	its := targets.Target{Kind: "docker", Name: "web", Group: hosttest.Group(t, m.Host, "/batch"), Lasting: "docker:abc"}
 	if err := s.prepare(t.Context(), its); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestARefusedSetIsTakenBack(t *testing.T) {
 func TestRestoreARunningTarget(t *testing.T) {
 	m := manager(t, "v2", saved(t, "docker:abc", "docker:web"), host.Options{})
 	kernel := hosttest.Rehearse(t, m.Host)
-	its := targets.Target{Kind: "docker", Name: "web", Lasting: "docker:abc", Group: groupOf(t, m, "/batch")}
+	its := targets.Target{Kind: "docker", Name: "web", Lasting: "docker:abc", Group: hosttest.Group(t, m.Host, "/batch")}
 	var r Restoring
 	if err := m.restoreOne(t.Context(), Restore{}, its, limit.Asked{On: "/data", Limit: wbps(5e6)}, &r); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/inode"
@@ -106,7 +107,7 @@ func isNoKind(err error) bool {
 // What a clear tells depends on what was in force, and on what was kept.
 func TestSaid(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	g := groupOf(t, m, "/batch")
+	g := hosttest.Group(t, m.Host, "/batch")
 	placed := place.Placed{Limit: wbps(1)}
 	placed.Device.Node, placed.Device.Number = "/dev/vda", vda
 	forgotten := note.Infof("forgotten", "Docker no longer keeps a limit for it")
@@ -137,7 +138,7 @@ func TestSaid(t *testing.T) {
 // What is in force now is read back, with what was decided or removed.
 func TestDevicesOfAResult(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	r := resultOf(targets.Target{Kind: "cgroup", Name: "/batch", Group: groupOf(t, m, "/batch")})
+	r := resultOf(targets.Target{Kind: "cgroup", Name: "/batch", Group: hosttest.Group(t, m.Host, "/batch")})
 	placed := place.Placed{Limit: wbps(1)}
 	placed.Device.Number = vda
 	r.Cleared = []place.Placed{placed}
@@ -151,7 +152,7 @@ func TestDevicesOfAResult(t *testing.T) {
 		t.Errorf("%+v, %v", devices, err)
 	}
 	// systemd takes the controller away with the last limit of a slice's units.
-	without := resultOf(targets.Target{Kind: "cgroup", Name: "/", Group: groupOf(t, m, "/")})
+	without := resultOf(targets.Target{Kind: "cgroup", Name: "/", Group: hosttest.Group(t, m.Host, "/")})
 	without.Cleared = []place.Placed{placed}
 	if devices, err := without.Devices(); err != nil || len(devices) != 1 || devices[0].Limit != limit.None {
 		t.Errorf("%+v, %v", devices, err)
@@ -187,7 +188,7 @@ func TestForeignNotes(t *testing.T) {
 		}
 	}
 	m := manager(t, "v2", nil, host.Options{})
-	if notes := m.foreign(t.Context(), targets.Target{Group: groupOf(t, m, "/batch")}, nil, place.Decision{}); notes != nil {
+	if notes := m.foreign(t.Context(), targets.Target{Group: hosttest.Group(t, m.Host, "/batch")}, nil, place.Decision{}); notes != nil {
 		t.Errorf("only containers are asked about: %+v", notes)
 	}
 }
@@ -219,7 +220,7 @@ func TestRestore(t *testing.T) {
 // One saved limit is set; one whose place is gone keeps no other from it.
 func TestRestoreOne(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	its := targets.Target{Kind: "docker", Name: "web", Lasting: "docker:abc", Group: groupOf(t, m, "/batch")}
+	its := targets.Target{Kind: "docker", Name: "web", Lasting: "docker:abc", Group: hosttest.Group(t, m.Host, "/batch")}
 	var r Restoring
 	if err := m.restoreOne(t.Context(), Restore{Dry: true}, its, limit.Asked{On: "/none", Limit: wbps(1)}, &r); err == nil {
 		t.Error("a place that is gone is limited")

@@ -108,7 +108,7 @@ func TestADryRunTellsLibvirt(t *testing.T) {
 	m := manager(t, "v1", map[string]string{"run/libvirt/qemu/db.pid": "4711\n"}, host.Options{})
 	prepare := func() *setting {
 		s := &setting{m: m, request: Request{Asked: onData(wbps(5e6)), Persist: true}}
-		its := targets.Target{Kind: "vm", Name: "db", Group: groupOf(t, m, "/batch"), Owner: targets.Owner{Kind: "libvirt", Name: "db"}}
+		its := targets.Target{Kind: "vm", Name: "db", Group: hosttest.Group(t, m.Host, "/batch"), Owner: targets.Owner{Kind: "libvirt", Name: "db"}}
 		if err := s.prepare(t.Context(), its); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -17,7 +18,7 @@ import (
 
 func TestRepaceSteps(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	its := targets.Target{Group: groupOf(t, m, "/batch")}
+	its := targets.Target{Group: hosttest.Group(t, m.Host, "/batch")}
 	paced := &place.Paced{WBPS: 5}
 	for name, c := range map[string]struct {
 		d    place.Decision
@@ -45,7 +46,7 @@ func TestRepaceSteps(t *testing.T) {
 // A dry run of a clear shows what the pacer is asked: to release the group, or to hold what is left.
 func TestPaceLeft(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	g := groupOf(t, m, "/batch")
+	g := hosttest.Group(t, m.Host, "/batch")
 	rules := []cgroupfs.Rule{{Device: vda, Limit: wbps(5)}, {Device: vdb, Limit: wbps(7).With(limit.RIOPS, limit.PerSecond(9))}}
 	off := limit.Limit{WBPS: limit.Unlimited}
 	written, escaped := &pacer.Job{Count: pacer.CountWritten}, &pacer.Job{Count: pacer.CountEscaped}

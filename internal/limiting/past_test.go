@@ -32,7 +32,7 @@ func volumesHost(t *testing.T) (m Manager, s *systemdtest.Systemd, log *[]string
 
 func serviceOf(t *testing.T, m Manager) targets.Target {
 	t.Helper()
-	return targets.Target{Kind: "unit", Name: "x.service", Group: groupOf(t, m, "/system.slice/x.service"), Owner: targets.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"}}
+	return targets.Target{Kind: "unit", Name: "x.service", Group: hosttest.Group(t, m.Host, "/system.slice/x.service"), Owner: targets.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"}}
 }
 
 // systemd would limit the disk of a logical volume, with all other volumes on it. weir writes the limit of a volume
@@ -159,7 +159,7 @@ func writeRules(t *testing.T, its targets.Target) string {
 // What nobody would set on the volume again is refused, of a unit and of a container's scope, before anything changes.
 func TestAVolumesLimitIsNotKeptOnItsDisk(t *testing.T) {
 	m, s, log := volumesHost(t)
-	container := targets.Target{Kind: "docker", Name: "web", Lasting: "docker:" + containerID, Group: groupOf(t, m, "/system.slice/"+containerScope), Owner: targets.Owner{Kind: "docker", Unit: containerScope}}
+	container := targets.Target{Kind: "docker", Name: "web", Lasting: "docker:" + containerID, Group: hosttest.Group(t, m.Host, "/system.slice/"+containerScope), Owner: targets.Owner{Kind: "docker", Unit: containerScope}}
 	for _, its := range []targets.Target{serviceOf(t, m), container} {
 		before := files(t, m.Host.Root)
 		change, err := m.PrepareSetOn(t.Context(), its, Request{Asked: []limit.Asked{{On: "253:0", Limit: wbps(5e6)}}, Hold: limit.HoldKernel, Persist: true})

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -155,7 +156,7 @@ func files(t *testing.T, root string) map[string]string {
 // Disks that are left out are noted, also if there is no other.
 func TestNotesOfDisks(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	g := groupOf(t, m, "/batch")
+	g := hosttest.Group(t, m.Host, "/batch")
 	s := &setting{m: m, request: Request{Asked: []limit.Asked{{Limit: wbps(1)}}}}
 	if err := s.prepare(t.Context(), targets.Target{Kind: "vm", Name: "db", Group: g, Disks: []string{"/dev/vdb", "/dev/none"}}); err != nil {
 		t.Fatal(err)
@@ -173,23 +174,10 @@ func TestNotesOfDisks(t *testing.T) {
 	}
 }
 
-func groupOf(t *testing.T, m Manager, path string) cgroupfs.Group {
-	t.Helper()
-	io, err := m.Host.IO()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := io.Group(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
 // A container's limits are kept in weir's record on v1: the record is a step of the same change.
 func TestSetPersistSteps(t *testing.T) {
 	m := manager(t, "v1", nil, host.Options{})
-	its := targets.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Lasting: "docker:abc", Owner: targets.Owner{Kind: "docker"}}
+	its := targets.Target{Kind: "docker", Name: "web", Group: hosttest.Group(t, m.Host, "/batch"), Lasting: "docker:abc", Owner: targets.Owner{Kind: "docker"}}
 	s := &setting{m: m, request: Request{Asked: onData(wbps(5e6)), Persist: true, Hold: limit.HoldKernel}}
 	if err := s.prepare(t.Context(), its); err != nil {
 		t.Fatal(err)
@@ -203,7 +191,7 @@ func TestSetPersistSteps(t *testing.T) {
 // Where the keeper starts no pacer, a limit that it is asked for cannot be kept.
 func TestThePacerEnds(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	its := targets.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Owner: targets.Owner{Kind: "docker", Unit: "docker-abc.scope"}}
+	its := targets.Target{Kind: "docker", Name: "web", Group: hosttest.Group(t, m.Host, "/batch"), Owner: targets.Owner{Kind: "docker", Unit: "docker-abc.scope"}}
 	paced := place.Decision{Paced: &place.Paced{WBPS: 1}}
 	escapes := place.Decision{Escapes: &place.Paced{WBPS: 1}}
 	engine := its
@@ -262,7 +250,7 @@ func TestPlanFor(t *testing.T) {
 			delete(extra, "run/systemd/system/x")
 		}
 		m := manager(t, c.host, extra, host.Options{})
-		plan := m.planFor(targets.Target{Group: groupOf(t, m, c.path), Owner: c.owner}, nil)
+		plan := m.planFor(targets.Target{Group: hosttest.Group(t, m.Host, c.path), Owner: c.owner}, nil)
 		if plan.Unit != c.unit || plan.Account != c.account || plan.Anchor != c.anchored {
 			t.Errorf("%s: unit %q, account %q, anchor %q", c.name, plan.Unit, plan.Account, plan.Anchor)
 		}
@@ -278,11 +266,11 @@ func TestStrays(t *testing.T) {
 		}
 	}
 	m := manager(t, "v1", extra, host.Options{})
-	notes := m.strays(targets.Target{Group: groupOf(t, m, "/batch")})
+	notes := m.strays(targets.Target{Group: hosttest.Group(t, m.Host, "/batch")})
 	if len(notes) != 1 || notes[0].Level != note.Warning || !strings.Contains(notes[0].Text, "the first unit in user.slice asks") {
 		t.Errorf("%+v", notes)
 	}
-	if notes := manager(t, "v1", nil, host.Options{}).strays(targets.Target{Group: groupOf(t, m, "/batch")}); notes != nil {
+	if notes := manager(t, "v1", nil, host.Options{}).strays(targets.Target{Group: hosttest.Group(t, m.Host, "/batch")}); notes != nil {
 		t.Errorf("without systemd: %+v", notes)
 	}
 }
@@ -291,14 +279,14 @@ func TestStrays(t *testing.T) {
 func TestDrain(t *testing.T) {
 	const mem = "sys/fs/cgroup/batch/memory.max"
 	m := manager(t, "v2", map[string]string{mem: "67108864\n", "sys/fs/cgroup/batch/memory.high": "max\n", "sys/fs/cgroup/batch/memory.current": "0\n"}, host.Options{})
-	g := groupOf(t, m, "/batch")
+	g := hosttest.Group(t, m.Host, "/batch")
 	if got := MemoryOf(g); got != 64<<20 {
 		t.Errorf("the group may use %d", got)
 	}
-	if got := MemoryOf(groupOf(t, m, "/batch/night")); got != 64<<20 {
+	if got := MemoryOf(hosttest.Group(t, m.Host, "/batch/night")); got != 64<<20 {
 		t.Errorf("the group below may use %d: the bound above counts", got)
 	}
-	if got := MemoryOf(groupOf(t, m, "/alone")); got != 0 {
+	if got := MemoryOf(hosttest.Group(t, m.Host, "/alone")); got != 0 {
 		t.Errorf("another may use %d", got)
 	}
 	expected := func(by place.Mechanism, n uint64) place.Decision {

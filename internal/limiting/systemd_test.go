@@ -72,10 +72,10 @@ func unitLine(unit, property string, persist bool) string {
 // files that keep limits: of a unit, of a service on cgroup v1, and of a container's scope.
 func TestADryRunTellsSystemd(t *testing.T) {
 	service := func(m Manager) targets.Target {
-		return targets.Target{Kind: "unit", Name: "x.service", Group: groupOf(t, m, "/system.slice/x.service"), Owner: targets.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"}}
+		return targets.Target{Kind: "unit", Name: "x.service", Group: hosttest.Group(t, m.Host, "/system.slice/x.service"), Owner: targets.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"}}
 	}
 	container := func(m Manager) targets.Target {
-		return targets.Target{Kind: "docker", Name: "web", Lasting: "docker:" + containerID, Group: groupOf(t, m, "/system.slice/"+containerScope), Owner: targets.Owner{Kind: "docker", Unit: containerScope}}
+		return targets.Target{Kind: "docker", Name: "web", Lasting: "docker:" + containerID, Group: hosttest.Group(t, m.Host, "/system.slice/"+containerScope), Owner: targets.Owner{Kind: "docker", Unit: containerScope}}
 	}
 	set := func(l limit.Limit, persist bool) func(Manager, targets.Target) (Change, error) {
 		return func(m Manager, its targets.Target) (Change, error) {

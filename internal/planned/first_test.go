@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
@@ -27,15 +28,7 @@ const firstPlans = "plans: {small: {write: 1MB/s, write-iops: 100, on: [{path: '
 
 func (w *world) groupOf(t *testing.T, id string) cgroupfs.Group {
 	t.Helper()
-	io, err := w.host.IO()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := io.Group("/docker/" + id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return hosttest.Group(t, w.host, "/docker/"+id)
 }
 
 // begun counts the records of births that somebody has begun, or left.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
-	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/lab"
@@ -150,25 +150,11 @@ func TestAPodWhosePlanCannotBeTold(t *testing.T) {
 	}
 }
 
-// group is one of the machine, by its path.
-func (w *world) group(t *testing.T, path string) cgroupfs.Group {
-	t.Helper()
-	io, err := w.host.IO()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := io.Group(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
 // Nor can it be told of a pod as long as the API server is not read.
 func TestAnHeirThatIsNotRead(t *testing.T) {
 	lab.Unit(t)
 	w := newPods(t, nil)
-	g := w.group(t, "/kubepods/pod"+podUID)
+	g := hosttest.Group(t, w.host, "/kubepods/pod"+podUID)
 	m := w.manager(t, "")
 	m.Config.Annotated = true
 	for name, c := range map[string]struct {

@@ -89,7 +89,7 @@ func TestAGroupOfATargetThatIsNotRead(t *testing.T) {
 func TestASliceOfAPodThatIsNotRead(t *testing.T) {
 	lab.Unit(t)
 	w := newPods(t, nil)
-	g := w.group(t, "/kubepods/pod"+podUID)
+	g := hosttest.Group(t, w.host, "/kubepods/pod"+podUID)
 	m := w.manager(t, "plans: {}")
 	m.Config.Annotated = true
 	rules := []deviceRule{{vda, limit.Limit{WBPS: limit.PerSecond(5e6)}}}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 //go:embed testdata/*.txtar
@@ -98,6 +99,20 @@ func Open(t testing.TB, name string, files map[string]string, o host.Options) *h
 		}
 	})
 	return h
+}
+
+// Group is a group of the hierarchy with the io controller, by its path.
+func Group(t testing.TB, h *host.Host, path string) cgroupfs.Group {
+	t.Helper()
+	io, err := h.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := io.Group(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // Volume adds a logical volume on one disk of a machine: "dm-0", "253:0", on "vdb".
